@@ -19,7 +19,7 @@ pub use strays::Stray;
 use units::narrow::u32_from;
 use units::{Deadlines, Dsn, Instant};
 use wire::mptcp::{Key, MpJoin, MptcpOption, ResetReason, Token};
-use wire::{Flags, Payload, Segment, TooBig};
+use wire::{Payload, Segment, TooBig};
 
 use crate::congestion::{Competition, WindowSet};
 use crate::connection::{Connection, JoinAnswer, JoinRequest, Policies, Polled, is_unicast, keys};
@@ -161,18 +161,7 @@ impl Endpoint {
             }
             return;
         }
-        if self.handle_cookie(segment, now) {
-            return;
-        }
-        let is_opening = segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK | Flags::RST);
-        // Data on a SYN are not accepted: they stay unacknowledged and are sent again.
-        let taken = is_opening && self.handle_syn(segment, now);
-        if !is_opening {
-            self.note_stray(segment, now);
-        }
-        if !taken && self.host.config.reset_unknown {
-            self.host.reply_reset(segment);
-        }
+        self.handle_stranger(segment, now);
     }
 
     /// Handles an ICMP error from the network: a packet of ours was too big for its path. The error counts only if it

@@ -209,7 +209,7 @@ impl<T, const CHUNK: usize> OrderedQueue<T, CHUNK> {
 
 /// Notes that `elements` were moved or visited one by one, so that tests can show what a peer can cost.
 #[inline]
-fn work(elements: usize) {
+pub(crate) fn work(elements: usize) {
     #[cfg(test)]
     effort::WORK.with(|work| work.set(work.get() + elements));
     #[cfg(not(test))]

@@ -150,6 +150,29 @@ fn small_pieces_that_nobody_reads_cost_little_more_than_the_buffer() {
     }
 }
 
+/// The checksum of a mapping covers all its octets, so none can be delivered before the last.
+#[test]
+fn a_mapping_with_a_checksum_that_comes_octet_by_octet_costs_little_more_than_its_octets() {
+    const LEN: u16 = 60_000;
+    let mut victim = Victim::new(&ConnectionConfig { checksum: true, ..config() });
+    let (mut forger, id) = victim.connect_as(Forger { checksum: true, ..Forger::new(true, 5) });
+    let (seq, dsn) = (forger.flows[0].nxt, forger.dsn);
+    let whole = forger.mapping(0, seq, dsn, &forger.stream(dsn, LEN.into()));
+    let before = live_bytes();
+    for n in 0..u32::from(LEN) {
+        if n + 1 == u32::from(LEN) {
+            let cost = live_bytes() - before;
+            assert!(cost < 6 * LEN as isize, "{cost} octets for a mapping of {LEN}");
+        }
+        let mut segment = small_piece(&forger, n, &victim);
+        *mapping(&mut segment) = whole;
+        victim.inject(segment);
+    }
+    forger.sent(0, LEN);
+    assert_eq!(victim.read(id, &forger, 0), u64::from(LEN));
+    victim.assert_honest_goes_on();
+}
+
 #[test]
 fn a_wrong_checksum_never_reaches_the_application_of_a_connection_with_two_subflows() {
     let mut victim = Victim::new(&ConnectionConfig { checksum: true, ..config() });

@@ -399,7 +399,11 @@ fn what_is_forwarded_at_once_fits_packets_and_mappings() {
 
 proptest! {
     #[test]
-    fn lies_cost_only_the_liars(honest in any::<bool>(), lies in proptest::collection::vec(lie(), 1..60)) {
+    fn lies_cost_only_the_liars(
+        honest in any::<bool>(),
+        widened_bytes in prop_oneof![Just(0), 1..100_000_u64, Just(u64::MAX)],
+        lies in proptest::collection::vec(lie(), 1..60),
+    ) {
         let config = RelayConfig { buffer_bytes: BUFFER_BYTES, splices_max: 2, ..RelayConfig::default() };
         let mut relay = ForwardingRelay::new(FastAckRelay::new(config, [3; 32]).unwrap(), AtOnce);
         let (mut seen, mut now) = (Seen::default(), Instant::from_secs(1));
@@ -409,6 +413,8 @@ proptest! {
             relay.handle_segment(Side::Destination, syn(), now);
             deliver(&mut relay, &mut seen, now);
         }
+        let splice = relay.relay().splices().next().unwrap().0;
+        relay.parts().0.widen_window(splice, widened_bytes);
         for lie in &lies {
             now += Duration::from_millis(lie.wait_ms.into());
             while relay.poll_timeout().is_some_and(|at| at <= now) {

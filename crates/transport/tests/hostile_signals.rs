@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use arrayvec::ArrayVec;
+use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, ConnectionId, Event};
 use units::Duration;
 use wire::mptcp::{AddAddr, AddressId, Experimental, Key, MpFastclose, MpPrio, MptcpOption, RemoveAddr};
@@ -10,12 +11,35 @@ use wire::{Flags, Segment};
 
 use crate::forger::Forger;
 use crate::live::live_bytes;
-use crate::victim::{Victim, resets};
+use crate::victim::{Victim, resets, victim_address};
 
 fn attack() -> (Victim, Forger, ConnectionId) {
     let mut victim = Victim::new(&ConnectionConfig::default());
     let (forger, id) = victim.connect(true);
     (victim, forger, id)
+}
+
+/// The victim has opened the connection, from one of its two addresses: it may join where the forger says.
+fn attack_on_initiator() -> (Victim, Forger, ConnectionId) {
+    let mut victim = Victim::new(&ConnectionConfig::default());
+    victim.endpoint.add_local_address(LocalAddress { ip: victim_address(2).ip(), backup: false }, victim.now);
+    let (mut forger, id) = victim.connect_out(ConnectionConfig::default());
+    let answers = victim.play(&mut forger, |forger, now| forger.ack(0, now));
+    assert_eq!(syns(&answers), 1, "it joins from its other address");
+    (victim, forger, id)
+}
+
+fn removal(id: u8) -> MptcpOption {
+    let address_ids: ArrayVec<_, 37> = [AddressId(id)].into_iter().collect();
+    MptcpOption::RemoveAddr(RemoveAddr { address_ids })
+}
+
+fn announced(victim: &mut Victim) -> Vec<(AddressId, SocketAddr)> {
+    let events = victim.events.drain(..).filter_map(|event| match event {
+        Event::AddressAnnounced { address_id, address, .. } => Some((address_id, address)),
+        _ => None,
+    });
+    events.collect()
 }
 
 fn assert_alive(victim: &mut Victim, forger: &mut Forger, id: ConnectionId) {
@@ -30,7 +54,7 @@ fn syns(segments: &[Segment]) -> usize {
 
 #[test]
 fn addresses_with_wrong_hmacs_are_not_heard() {
-    let (mut victim, mut forger, id) = attack();
+    let (mut victim, mut forger, id) = attack_on_initiator();
     let (before, mut opened) = (live_bytes(), 0);
     for n in 0..10_000_u32 {
         let address = SocketAddr::from(([10, 9, (n >> 8) as u8, n as u8], 80));
@@ -49,7 +73,7 @@ fn addresses_with_wrong_hmacs_are_not_heard() {
 
 #[test]
 fn addresses_of_nobody_are_not_remembered() {
-    let (mut victim, mut forger, id) = attack();
+    let (mut victim, mut forger, id) = attack_on_initiator();
     let nobodies =
         ["0.0.0.0:80", "224.0.0.1:80", "255.255.255.255:80", "[::]:80", "[ff02::1]:80", "192.0.2.1:0"].into_iter();
     for (n, nobody) in (1..).zip(nobodies) {
@@ -62,7 +86,7 @@ fn addresses_of_nobody_are_not_remembered() {
 
 #[test]
 fn a_flood_of_right_addresses_is_bounded() {
-    let (mut victim, mut forger, id) = attack();
+    let (mut victim, mut forger, id) = attack_on_initiator();
     let (before, mut opened) = (live_bytes(), 0);
     for n in 0..20_000_u32 {
         let address = SocketAddr::from(([10, 9, (n >> 8) as u8, n as u8], 80));
@@ -72,25 +96,76 @@ fn a_flood_of_right_addresses_is_bounded() {
         opened += syns(&answers);
         victim.events.clear();
     }
-    assert!(opened <= 8, "{opened} subflows opened towards whatever the peer named");
+    assert_eq!(opened, ConnectionConfig::default().subflows_max - 2, "the places beside those of the two addresses");
     assert!(live_bytes() - before < 200_000, "{} octets", live_bytes() - before);
     assert_alive(&mut victim, &mut forger, id);
 }
 
+/// The forger withdraws each address at once, to make room for the next: one SYN and one RST for every two options.
 #[test]
 fn one_identifier_with_ever_new_addresses_does_not_make_the_victim_a_scanner() {
-    let (mut victim, mut forger, id) = attack();
-    let mut opened = 0;
-    for n in 0..5000_u32 {
-        let address = SocketAddr::from(([10, 9, (n >> 8) as u8, n as u8], 80));
-        opened += syns(&victim.inject(forger.signal(0, forger.add_addr(1, address), victim.now)));
-        // Withdrawn at once to make room for the next.
-        let address_ids: ArrayVec<_, 37> = [AddressId(1)].into_iter().collect();
-        let remove = MptcpOption::RemoveAddr(RemoveAddr { address_ids });
-        opened += syns(&victim.inject(forger.signal(0, remove, victim.now)));
+    let at_once = ConnectionConfig::default().subflows_max;
+    // Identifier 0 is that of the forger's first address.
+    for address_id in [5, 0] {
+        let (mut victim, mut forger, id) = attack_on_initiator();
+        let f = victim.join(&mut forger);
+        let (mut opened, mut reset) = (0, 0);
+        let mut scan = |victim: &mut Victim, times: u32| {
+            for n in 0..times {
+                let address = SocketAddr::from(([10, 9, (n >> 8) as u8, n as u8], 80));
+                for option in [forger.add_addr(address_id, address), removal(address_id)] {
+                    let answers = victim.inject(forger.signal(f, option, victim.now));
+                    (opened, reset) = (opened + syns(&answers), reset + resets(&answers));
+                }
+            }
+            core::mem::take(&mut opened)
+        };
+        let first = scan(&mut victim, 2500);
+        assert!((1..=at_once).contains(&first), "identifier {address_id}: {first} SYNs");
+        let mut later = 0;
+        for _ in 0..30 {
+            victim.wait(Duration::from_secs(1));
+            later += scan(&mut victim, 100);
+        }
+        assert!((1..=30).contains(&later), "identifier {address_id}: {later} SYNs in 30 s");
+        assert!(reset <= at_once + 30 + 2, "identifier {address_id}: {reset} RSTs");
+        if address_id != 0 {
+            assert_alive(&mut victim, &mut forger, id);
+        }
     }
-    println!("{opened} SYNs");
-    assert!(opened <= 5000, "no more than the peer itself sent");
+}
+
+/// An honest peer whose address changes now and then is joined at once.
+#[test]
+fn an_address_that_changes_is_joined_at_once() {
+    let (mut victim, forger, _) = attack_on_initiator();
+    for n in 0..20 {
+        let address = SocketAddr::from(([10, 9, 1, n], 80));
+        let answers = victim.inject(forger.signal(0, forger.add_addr(1, address), victim.now));
+        let joined = answers.iter().filter(|answer| answer.flags == Flags::SYN && answer.dst == address).count();
+        assert_eq!(joined, 2, "from both addresses");
+        victim.wait(Duration::from_secs(2));
+        victim.inject(forger.signal(0, removal(1), victim.now));
+    }
+}
+
+/// RFC 8684 section 3.4.1: a peer that gives an identifier another address without withdrawing it is not heard.
+#[test]
+fn an_identifier_names_one_address_until_it_is_withdrawn() {
+    let (mut victim, mut forger, id) = attack_on_initiator();
+    let [one, other] = [1, 2].map(|last| SocketAddr::from(([10, 9, 1, last], 80)));
+    for (option, heard) in [
+        (forger.add_addr(1, one), vec![(AddressId(1), one)]),
+        (forger.add_addr(1, other), vec![]),
+        (removal(1), vec![]),
+        (forger.add_addr(1, other), vec![(AddressId(1), other)]),
+        (forger.add_addr(1, one), vec![]),
+    ] {
+        let answers = victim.inject(forger.signal(0, option.clone(), victim.now));
+        assert_eq!(announced(&mut victim), heard, "{option:?}");
+        let expected = if heard.is_empty() { 0 } else { 2 };
+        assert_eq!(syns(&answers), expected, "{option:?}");
+    }
     assert_alive(&mut victim, &mut forger, id);
 }
 
@@ -201,5 +276,26 @@ fn strangers_get_a_reset_and_nothing_else() {
         assert!(victim.inject(segment).len() <= 1);
     }
     assert!(live_bytes() - before < 50_000);
+    assert_alive(&mut victim, &mut forger, id);
+}
+
+/// RFC 9293 section 3.9.2.3 (MUST-57, MUST-63): a segment from or to an address that is not one host's gets no state and
+/// no answer, since the answers of many would go to one, or one answer to many.
+#[test]
+fn addresses_of_many_are_not_answered() {
+    let (mut victim, mut forger, id) = attack();
+    let footprint = victim.endpoint.footprint();
+    for address in ["224.0.0.1:80", "255.255.255.255:80", "0.0.0.0:80", "[ff02::1]:80", "[::]:80"] {
+        let many: SocketAddr = address.parse().unwrap();
+        let one: SocketAddr = if many.is_ipv4() { "10.9.0.9:80" } else { "[2001:db8::9]:80" }.parse().unwrap();
+        for (src, dst) in [(many, one), (one, many)] {
+            for flags in [Flags::SYN, Flags::ACK, Flags::SYN | Flags::ACK] {
+                let mut segment = Segment::new(src, dst);
+                segment.flags = flags;
+                assert_eq!(victim.inject(segment), [], "{flags:?} from {src} to {dst}");
+            }
+        }
+    }
+    assert_eq!(victim.endpoint.footprint(), footprint);
     assert_alive(&mut victim, &mut forger, id);
 }

@@ -42,6 +42,7 @@ mod observations;
 mod operations;
 mod pair;
 mod relay_news;
+mod relay_room;
 mod rough;
 mod script;
 mod sent_once;

@@ -10,6 +10,7 @@ use units::{Duration, Instant};
 use wire::Segment;
 use wire::mptcp::{AddAddr, AddressId, MpPrio, MptcpOption, RemoveAddr, ResetReason};
 
+use super::join_budget::JoinBudget;
 use super::subflow::Handshake;
 use super::{Connection, keys::KeyPair};
 use crate::SubflowId;
@@ -62,6 +63,10 @@ pub(super) struct Addresses {
     /// Start of the search for a free identifier; withdrawn identifiers are thus reused late.
     next_id: u8,
     remote: SmallVec<[(AddressId, SocketAddr); 1]>,
+    /// The peer's address on the first subflow, until the peer announces or withdraws it.
+    chosen_remote: Option<SocketAddr>,
+    /// Joins to addresses other than `chosen_remote`.
+    announced_joins: JoinBudget,
     announcements: Vec<Announcement>,
     /// Options to send; `None` instead of empty. Nearly always there are none, and every segment asks.
     due: Option<Box<Due>>,
@@ -77,6 +82,8 @@ impl Addresses {
             local: smallvec![(AddressId(0), first_local, None)],
             next_id: 1,
             remote: smallvec![(AddressId(0), first_remote)],
+            chosen_remote: Some(first_remote),
+            announced_joins: JoinBudget::default(),
             announcements: Vec::new(),
             due: None,
             wake_at: Instant::FAR_FUTURE,
@@ -333,6 +340,7 @@ impl Connection {
             return;
         }
         self.addresses.remote.push((address_id, remote));
+        self.addresses.chosen_remote = self.addresses.chosen_remote.filter(|chosen| *chosen != remote);
         let event = Event::AddressAnnounced { connection: self.id, address_id, address: remote };
         self.addresses.tell(address_id, event, &mut host.events);
         self.tell_path_manager(&PathEvent::AddressAnnounced { address_id, remote }, host, now);
@@ -346,6 +354,7 @@ impl Connection {
                 continue;
             }
             self.addresses.remote.retain(|(id, _)| id != address_id);
+            self.addresses.chosen_remote = self.addresses.chosen_remote.filter(|_| *address_id != AddressId(0));
             for id in self.subflows.ids() {
                 if self.subflows[id].remote_id == *address_id && !self.subflows[id].is_finished() {
                     self.reset_subflow(id, ResetReason::Unspecified, false, CloseReason::AddressWithdrawn);
@@ -429,11 +438,31 @@ impl Connection {
             subflows: &subflows,
             subflows_left: self.subflows_left(),
             join_to_first_address: self.addresses.join_to_first,
+            chosen_remote: self.addresses.chosen_remote,
+            announced_joins_left: self.addresses.announced_joins.left(self.announced_joins_max(), now),
         };
         let mut commands = Vec::new();
         self.policies.path_manager.handle_event(event, &view, &mut commands);
         for command in commands {
             self.carry_out(command, host, now);
+        }
+    }
+
+    /// Returns how many joins to announced addresses are possible at once: as many as there may be subflows.
+    fn announced_joins_max(&self) -> usize {
+        self.config.subflows_max.min(super::SUBFLOWS_CAP)
+    }
+
+    /// Opens a subflow for the path manager, within the limit on joins to announced addresses.
+    fn open_path(&mut self, local: IpAddr, remote: SocketAddr, backup: bool, host: &mut Host, now: Instant) {
+        let is_announced = self.addresses.chosen_remote != Some(remote);
+        let max = self.announced_joins_max();
+        if is_announced && self.addresses.announced_joins.left(max, now) == 0 {
+            return;
+        }
+        let opened = self.open_join(SocketAddr::new(local, 0), remote, backup, host, now);
+        if is_announced && opened.is_ok() {
+            self.addresses.announced_joins.take(now);
         }
     }
 
@@ -443,9 +472,7 @@ impl Connection {
             PathCommand::Announce { ip, port } => {
                 let _ = self.announce_address(ip, port, now);
             }
-            PathCommand::Open { local, remote, backup } => {
-                let _ = self.open_join(SocketAddr::new(local, 0), remote, backup, host, now);
-            }
+            PathCommand::Open { local, remote, backup } => self.open_path(local, remote, backup, host, now),
             PathCommand::Close(id) => {
                 let _ = self.remove_subflow(id);
             }
@@ -464,7 +491,11 @@ impl Connection {
 
 /// Returns whether a host can have this address and port.
 pub(crate) fn is_unicast(address: SocketAddr) -> bool {
-    let ip = address.ip();
+    address.port() != 0 && is_unicast_ip(address.ip())
+}
+
+/// Returns whether a host can have this address.
+pub(crate) fn is_unicast_ip(ip: IpAddr) -> bool {
     let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
-    address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast
+    !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast
 }

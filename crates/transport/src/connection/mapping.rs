@@ -7,8 +7,10 @@ use units::{Dsn, SeqNr};
 use wire::Payload;
 use wire::checksum::{dss_checksum_error, dss_checksum_is_valid};
 
+use super::send_buffer::gather;
 use crate::error::Violation;
 use crate::ordered_queue::{OrderedQueue, Place};
+use crate::small_pieces;
 
 /// Maximum number of pieces that one mapping may add between others with checksums: each costs time in proportion to
 /// the number of mappings.
@@ -273,7 +275,7 @@ impl MappingTable {
         deliver: &mut impl FnMut(Dsn, Payload),
     ) -> Result<(), Dsn> {
         self.pending_bytes += piece.sequence_len();
-        self.pending.push_back(piece);
+        self.hold(piece);
         let Some(front) = self.mappings.front().filter(|front| self.pending_bytes >= front.len) else {
             return Ok(());
         };
@@ -288,6 +290,16 @@ impl MappingTable {
             dsn += len;
         }
         Ok(())
+    }
+
+    /// Holds a piece. Small ones get memory of their own and are gathered: a mapping may come octet by octet, each in a
+    /// packet.
+    fn hold(&mut self, piece: Payload) {
+        let are_small = small_pieces::is_small(&piece) && self.pending.back().is_some_and(small_pieces::is_small);
+        match (self.pending.back_mut(), &piece) {
+            (Some(Payload::Bytes(last)), Payload::Bytes(next)) if are_small => gather(last, next),
+            _ => self.pending.push_back(small_pieces::keep(piece)),
+        }
     }
 
     /// After [`Unresolved::BadChecksum`]: returns the start of its mapping, and by how much the checksum is off
@@ -455,10 +467,10 @@ mod tests {
             let end = table.resolve(SeqNr(20), data.slice(11..42), |dsn, piece| pieces.push((dsn, piece)));
             if wrong == 0 {
                 assert_eq!(end, Ok(()));
-                assert_eq!(pieces, [(Dsn(77), data.slice(0..11)), (Dsn(88), data.slice(11..42))]);
+                assert_eq!(pieces, [(Dsn(77), data)], "small pieces are gathered");
             } else {
                 assert_eq!(end, Err(Unresolved::BadChecksum(Dsn(77), Payload::Empty)));
-                assert_eq!(table.take_pending().count(), 2);
+                assert_eq!(table.take_pending().collect::<Vec<_>>(), [data]);
             }
         }
     }

@@ -42,6 +42,7 @@ mod handshake;
 mod held;
 mod idle_reinjection;
 mod inspection;
+mod join_budget;
 pub(crate) mod join_proof;
 pub(crate) mod keys;
 pub(crate) mod mapping;
@@ -77,7 +78,7 @@ use crate::state::{State, Step};
 use crate::stats::{ConnectionStats, Hearing, SubflowStats};
 use crate::{ConnectionConfig, ConnectionId, ListenerId, SubflowId};
 use addresses::Addresses;
-pub(crate) use addresses::is_unicast;
+pub(crate) use addresses::{is_unicast, is_unicast_ip};
 use blocked_window::BlockedWindow;
 use burst::Burst;
 use carriers::Carriers;
@@ -536,7 +537,6 @@ impl Connection {
         self.totals.acked_bytes
     }
 
-    #[inline]
     /// For tests with policies outside all registries.
     #[cfg(test)]
     pub(crate) fn policies_mut(&mut self) -> &mut Policies {

@@ -19,7 +19,7 @@ use wire::mptcp::MptcpOption;
 use wire::{Flags, Segment};
 
 use super::Endpoint;
-use crate::connection::answer_statelessly;
+use crate::connection::{answer_statelessly, is_unicast_ip};
 use crate::host::Tuple;
 use crate::syn_cookie::{self, Returned};
 use crate::{ConnectionConfig, ConnectionId, ListenerId, SubflowId};
@@ -51,6 +51,27 @@ impl Endpoint {
         let exact = self.listeners.iter().find(|(_, listener)| listener.local == local);
         let any = || self.listeners.iter().find(|(_, listener)| listener.takes(local));
         exact.or_else(any).map(|(id, _)| *id)
+    }
+
+    /// Handles a segment of an unknown four-tuple.
+    pub(super) fn handle_stranger(&mut self, segment: &mut Segment, now: Instant) {
+        if !(is_unicast_ip(segment.src.ip()) && is_unicast_ip(segment.dst.ip())) {
+            // RFC 9293 section 3.9.2.3 (MUST-57, MUST-63): no state, and no answer. It holds for all segments, not just
+            // SYNs.
+            return;
+        }
+        if self.handle_cookie(segment, now) {
+            return;
+        }
+        let is_opening = segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK | Flags::RST);
+        // Data on a SYN are not accepted: they stay unacknowledged and are sent again.
+        let taken = is_opening && self.handle_syn(segment, now);
+        if !is_opening {
+            self.note_stray(segment, now);
+        }
+        if !taken && self.host.config.reset_unknown {
+            self.host.reply_reset(segment);
+        }
     }
 
     /// No more connections are possible, or `limit` of the listener's connections are established and not accepted.
@@ -103,7 +124,7 @@ impl Endpoint {
 
     /// Handles an ACK for an unknown four-tuple. If it returns a cookie, the connection is created as the SYN would
     /// have created it, and then takes the ACK. Returns false if there is no cookie.
-    pub(super) fn handle_cookie(&mut self, ack: &mut Segment, now: Instant) -> bool {
+    fn handle_cookie(&mut self, ack: &mut Segment, now: Instant) -> bool {
         if !ack.flags.contains(Flags::ACK) || ack.flags.intersects(Flags::SYN | Flags::RST) {
             return false;
         }

@@ -60,6 +60,20 @@ mod tests {
     }
 
     #[test]
+    fn joins_to_announced_addresses_wait_for_their_limit() {
+        let mut world = initiator(&[1, 2, 3]);
+        world.establish(1, true);
+        world.announced_joins_left = 2;
+        assert_eq!(world.announce(7, 102), [open(1, 102), open(2, 102), WAKE]);
+        world.announced_joins_left = 0;
+        assert_eq!(world.handle(PathEvent::LocalAddressAdded(local(4))), [open(4, 101)], "its own choice is no matter");
+        assert_eq!(world.handle(PathEvent::Woken), [WAKE]);
+        world.announced_joins_left = 1;
+        assert_eq!(world.handle(PathEvent::Woken), [open(3, 102), WAKE]);
+        assert_eq!(world.handle(PathEvent::Woken), [open(4, 102)], "nobody is left to wait");
+    }
+
+    #[test]
     fn the_responder_announces_and_opens_nothing() {
         let mut world = World::new(Box::new(FullMesh::default()), &[1, 2]);
         assert_eq!(world.establish(1, false), [PathCommand::Announce { ip: ip(2), port: None }]);

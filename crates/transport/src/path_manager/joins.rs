@@ -38,6 +38,10 @@ pub(super) enum Breadth {
 /// A pair whose subflow fails is retried after 1, 2, 4 ... 64 s, and after 1 s again once one of its subflows has
 /// lasted for 8 s. A pair whose subflow was closed on request stays closed until one of its addresses is announced or
 /// added again.
+///
+/// Joins to addresses that the peer announced, attempts and retries, are limited in number
+/// ([`PathManagerView::announced_joins_left`]): those beyond the limit wait, those with the fewest failures the
+/// shortest. Joins to the address that the connection was opened to are not limited.
 #[derive(Debug)]
 pub(super) struct Joins {
     breadth: Breadth,
@@ -128,8 +132,8 @@ impl Initiator {
             locals.iter().any(|address| address.ip == local)
                 && view.remote_addresses.iter().any(|(_, address)| *address == remote)
         });
-        self.open(&locals, view, commands);
-        self.ask_to_be_woken(commands);
+        let some_wait = self.open(&locals, view, commands);
+        self.ask_to_be_woken(some_wait, commands);
     }
 
     /// Starts the trial of an established subflow of `pair`: that it opened does not show that it carries data.
@@ -169,9 +173,9 @@ impl Initiator {
         });
     }
 
-    fn ask_to_be_woken(&mut self, commands: &mut Vec<PathCommand>) {
+    fn ask_to_be_woken(&mut self, some_wait: bool, commands: &mut Vec<PathCommand>) {
         let counts_down = |setback: &Setback| setback.trial_ticks > 0 || setback.wait_ticks > 0 && !setback.unwanted;
-        if self.setbacks.iter().any(counts_down) && !self.waking {
+        if (some_wait || self.setbacks.iter().any(counts_down)) && !self.waking {
             commands.push(PathCommand::WakeAfter(TICK));
             self.waking = true;
         }
@@ -187,21 +191,31 @@ impl Initiator {
 
     /// Opens missing subflows within the limit. Pairs with the fewest failures come first. In a mesh, those whose
     /// addresses carry the fewest subflows come first among them, so even a small limit uses every address; otherwise
-    /// the address that the peer had first.
-    fn open(&self, locals: &[LocalAddress], view: &PathManagerView<'_>, commands: &mut Vec<PathCommand>) {
+    /// the address that the peer had first. Returns whether there is room for some that wait for the limit on joins to
+    /// announced addresses.
+    fn open(&self, locals: &[LocalAddress], view: &PathManagerView<'_>, commands: &mut Vec<PathCommand>) -> bool {
         let mut open: Vec<Pair> = view.subflows.iter().map(|(local, remote)| (local.ip(), *remote)).collect();
+        let mut announced_left = view.announced_joins_left;
         for _ in 0..view.subflows_left {
             let missing = candidates(locals, view)
                 .filter(|(local, remote)| !self.has_enough((local.ip, *remote), &open))
                 .filter(|(local, remote)| !self.is_held_back((local.ip, *remote)));
-            let next = missing.min_by_key(|(local, remote)| {
+            let mut some_wait = false;
+            let possible = missing.filter(|(_, remote)| {
+                let waits = announced_left == 0 && view.is_announced(*remote);
+                some_wait |= waits;
+                !waits
+            });
+            let next = possible.min_by_key(|(local, remote)| {
                 let pair = (local.ip, *remote);
                 (self.failures(pair), self.sharing(pair, &open))
             });
-            let Some((local, remote)) = next else { break };
+            let Some((local, remote)) = next else { return some_wait };
             commands.push(PathCommand::Open { local: local.ip, remote, backup: local.backup });
             open.push((local.ip, remote));
+            announced_left -= usize::from(view.is_announced(remote));
         }
+        false
     }
 
     /// Returns whether `pair` needs no further subflow beside the `open` ones.

@@ -141,6 +141,20 @@ pub struct PathManagerView<'a> {
     pub subflows_left: usize,
     /// Whether the peer allows joins to the address of its first subflow (flag C of MP_CAPABLE absent).
     pub join_to_first_address: bool,
+    /// The peer's address on the first subflow, until the peer announces or withdraws it. Joins to all other addresses
+    /// happen because the peer announced them, and are limited: see `announced_joins_left`.
+    pub chosen_remote: Option<SocketAddr>,
+    /// Number of joins to announced addresses that are possible now: as many as there may be subflows, and one more
+    /// each second after that. The engine opens no more, so that a peer can make nobody a port scanner or the source of
+    /// a flood of SYNs. Withdrawals give nothing back. What the application opens does not count.
+    pub announced_joins_left: usize,
+}
+
+impl PathManagerView<'_> {
+    /// Whether a join to `remote` counts against [`Self::announced_joins_left`].
+    pub fn is_announced(&self, remote: SocketAddr) -> bool {
+        self.chosen_remote != Some(remote)
+    }
 }
 
 /// A path manager.

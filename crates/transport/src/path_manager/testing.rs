@@ -39,6 +39,7 @@ pub(super) struct World {
     pub(super) subflows: Vec<(SocketAddr, SocketAddr)>,
     pub(super) subflows_max: usize,
     pub(super) join_to_first_address: bool,
+    pub(super) announced_joins_left: usize,
 }
 
 impl World {
@@ -50,6 +51,7 @@ impl World {
             subflows: Vec::new(),
             subflows_max: 8,
             join_to_first_address: true,
+            announced_joins_left: usize::MAX,
         }
     }
 
@@ -90,6 +92,8 @@ impl World {
             subflows: &self.subflows,
             subflows_left: self.subflows_max.saturating_sub(self.subflows.len()),
             join_to_first_address: self.join_to_first_address,
+            chosen_remote: Some(remote(101)),
+            announced_joins_left: self.announced_joins_left,
         };
         let mut commands = Vec::new();
         self.manager.handle_event(&event, &view, &mut commands);

@@ -9,6 +9,9 @@ use wire::mptcp::DataSeq;
 
 use super::space::DataSpace;
 
+/// Largest window that TCP can announce (RFC 7323 section 2.3).
+const WINDOW_MAX: u64 = 0xffff << 14;
+
 /// Data towards one of the hosts, and that host's acknowledgements of them.
 #[derive(Debug)]
 pub(super) struct Flow {
@@ -30,7 +33,9 @@ pub(super) struct Flow {
     /// Octets in the relay: taken from one leg, and not yet acknowledged by the host behind the other leg.
     pub(super) stored_bytes: u64,
     /// Stored octets that the owner holds.
-    pub(super) out_bytes: u64,
+    out_bytes: u64,
+    /// The pieces in which the owner holds them.
+    out_pieces: usize,
     /// Pieces beyond the host's window, by data sequence number and arrival.
     waiting: BTreeMap<(u64, u64), Payload>,
     arrivals: u64,
@@ -51,6 +56,7 @@ impl Flow {
             fin_due: false,
             stored_bytes: 0,
             out_bytes: 0,
+            out_pieces: 0,
             waiting: BTreeMap::new(),
             arrivals: 0,
             ended: false,
@@ -123,7 +129,7 @@ impl Flow {
     pub(super) fn on_data_ack(&mut self, value: DataSeq, window_bytes: u64) {
         let ack = self.learn(value);
         self.ack = Some(self.ack.map_or(ack, |known| known.max(ack)));
-        let edge = ack + window_bytes;
+        let edge = ack + window_bytes.min(WINDOW_MAX);
         self.edge = Some(self.edge.map_or(edge, |known| known.max(edge)));
     }
 
@@ -136,7 +142,7 @@ impl Flow {
     /// Returns the window to announce: widened by `widened` octets, and at most `free` octets of memory.
     pub(super) fn window(&self, widened: u64, free: u64) -> u32 {
         let window = match (self.ack, self.edge) {
-            (Some(ack), Some(edge)) => edge.since(ack) + widened,
+            (Some(ack), Some(edge)) => edge.since(ack).saturating_add(widened),
             _ => free,
         };
         u32_from(window.min(free))
@@ -157,8 +163,28 @@ impl Flow {
         }
     }
 
+    /// Records a piece that is handed to the owner.
+    pub(super) fn hand_out(&mut self, payload: &Payload) {
+        self.stored_bytes += payload.len() as u64;
+        self.out_bytes += payload.len() as u64;
+        self.out_pieces += 1;
+    }
+
+    /// Takes a piece back from the owner.
+    pub(super) fn take_back(&mut self, dsn: Dsn, payload: Payload) {
+        self.out_bytes = self.out_bytes.saturating_sub(payload.len() as u64);
+        // An owner may have joined some.
+        self.out_pieces = if self.out_bytes == 0 { 0 } else { self.out_pieces.saturating_sub(1) };
+        self.enqueue(dsn, payload);
+    }
+
+    /// Returns the number of stored pieces that no leg has.
+    pub(super) fn pieces(&self) -> usize {
+        self.out_pieces + self.waiting.len()
+    }
+
     /// Takes data that the owner sends on.
-    pub(super) fn enqueue(&mut self, dsn: Dsn, payload: Payload) {
+    fn enqueue(&mut self, dsn: Dsn, payload: Payload) {
         let dsn = self.locate(dsn);
         self.waiting.insert((dsn.0, self.arrivals), payload);
         self.arrivals += 1;
@@ -236,6 +262,33 @@ mod tests {
         // An edge never moves left: 4000 stays promised.
         flow.on_data_ack(DataSeq::Short(2000), 500);
         assert_eq!(flow.window(0, 5000), 2000);
+    }
+
+    /// Windows also come from the destination's messages, with 64 bits: an edge half the number space away would seem to
+    /// precede the DATA_ACK.
+    #[test]
+    fn windows_that_no_tcp_can_announce_are_cut() {
+        const ACK: u64 = 1 << 20;
+        const LARGEST: u32 = 0xffff << 14;
+        for window_bytes in [u64::MAX, 1 << 63, (1 << 63) - 1] {
+            let mut flow = Flow::new();
+            flow.on_data_ack(DataSeq::Long(ACK), window_bytes);
+            assert_eq!(flow.window(1000, u64::MAX), LARGEST + 1000);
+            flow.on_data_ack(DataSeq::Long(ACK - 10), 0);
+            assert_eq!(flow.window(1000, u64::MAX), LARGEST + 1000, "an edge never moves left");
+            assert_eq!(flow.window(u64::MAX, u64::MAX), u32::MAX);
+        }
+    }
+
+    /// RFC 8684 does not authenticate DATA_ACKs. A relay reads the low half of them, so that none is far away.
+    #[test]
+    fn data_acks_in_a_circle_leave_a_window() {
+        const ACK: u64 = 1 << 20;
+        let mut flow = Flow::new();
+        flow.on_data_ack(DataSeq::Long(ACK), 3000);
+        flow.on_data_ack(DataSeq::Long(ACK + (1 << 63) + 3000 - 1), 0);
+        flow.on_data_ack(DataSeq::Long(ACK - 1), 0);
+        assert_eq!(flow.window(1000, u64::MAX), 1001);
     }
 
     #[test]

@@ -40,6 +40,7 @@ use wire::{Flags, Payload, Segment, TooBig};
 
 pub use forwarding::{AtOnce, Forwarding, ForwardingRelay};
 
+use crate::connection::is_unicast_ip;
 use crate::host::{Host, Route, Tuple};
 use crate::observation::Observer;
 use crate::{ConnectionConfig, EndpointConfig, SubflowId, congestion};
@@ -109,7 +110,8 @@ pub struct RelayConfig {
     /// leg.
     pub tcp: ConnectionConfig,
     /// Limit on the octets of a spliced subflow in the relay, each way: held, waiting, or not yet acknowledged by the
-    /// next hop.
+    /// next hop. Pieces below 256 octets fill the relay sooner: with 256 octets more for each piece, all of them are
+    /// charged to twice this limit and 64 KiB.
     pub buffer_bytes: u64,
     /// The relay's own address on its cellular link. The source sees it in place of the destination's, as behind NAT.
     pub address_towards_source: Option<IpAddr>,
@@ -444,7 +446,9 @@ impl FastAckRelay {
     /// Opens a splice for a join that passes through. Returns the SYN if this relay has no part in it.
     fn open(&mut self, from: Side, token: Token, syn: Segment, now: Instant) -> Option<Segment> {
         let (near, far) = (Tuple { local: syn.dst, remote: syn.src }, self.far_tuple(from, token, &syn));
-        let Some(far) = far.filter(|_| self.splices.len() < self.config.splices_max) else { return Some(syn) };
+        let is_between_hosts = is_unicast_ip(syn.src.ip()) && is_unicast_ip(syn.dst.ip());
+        let has_room = self.splices.len() < self.config.splices_max;
+        let Some(far) = far.filter(|_| is_between_hosts && has_room) else { return Some(syn) };
         let id = SpliceId(self.next);
         let route = |side: Side| Route { slot: low_u32(id.0), subflow: side.route_name() };
         if !self.host.claim(far, route(from.opposite())) {

@@ -11,7 +11,6 @@ use super::flow::Flow;
 use super::leg::{Leg, LegSecrets, reset_reason, with_shift_of};
 use super::per_side::PerSide;
 use super::{LegStats, NewsPace, Piece, RelayConfig, RelayEvent, Side, SpliceId, SpliceStats};
-use crate::ConnectionConfig;
 use crate::connection::dss_room;
 use crate::connection::mapping::{MappingChecksum, ReceivedMapping, Unresolved};
 use crate::host::{Host, Tuple};
@@ -20,10 +19,16 @@ use crate::observation::Observers;
 use crate::sent_once::has_data_ack;
 use crate::state::State;
 use crate::tcp::{Arrival, Chunk, SendLimits, Verdict};
+use crate::{ConnectionConfig, small_pieces};
 use std::collections::VecDeque;
 
 /// Full-size segments of news that are passed on at once.
 const NEWS_SEGMENTS: u64 = 16;
+/// Charged for every stored piece in addition to its octets: about what it costs, wherever it waits. A host that sends
+/// small pieces fills the relay sooner.
+const PIECE_OVERHEAD: u64 = 256;
+/// Octets that may be charged in addition to twice the buffer.
+const CHARGED_MIN: u64 = 64 << 10;
 /// Payload covered by the mapping of a lone DATA_FIN.
 pub(super) const NO_DATA: [&Payload; 0] = [];
 
@@ -125,11 +130,7 @@ impl Splice {
         if self.is_question(side, &segment) {
             return self.pass_question(side);
         }
-        if self.is_full(side.opposite()) && !segment.payload.is_empty() {
-            // The data stay unacknowledged, so the sender keeps them.
-            self.overflowed_segments += 1;
-            return;
-        }
+        let is_full = self.free_bytes(side.opposite()) == 0;
         let Some(leg) = &mut self.legs[side] else {
             // The near host repeats its SYN, or gives up.
             if segment.flags.contains(Flags::RST) && segment.seq == self.syn.end() {
@@ -138,7 +139,15 @@ impl Splice {
             return;
         };
         let mut arrival = Arrival::default();
-        match leg.tcb.on_segment(&mut segment, now, &mut arrival) {
+        let verdict = if is_full && brings_more_than(leg.tcb.next_expected(), &segment) {
+            // The data stay unacknowledged, so the sender keeps them.
+            self.overflowed_segments += 1;
+            forget_mapping(&mut segment);
+            leg.tcb.on_segment_without_room(&mut segment, now, &mut arrival)
+        } else {
+            leg.tcb.on_segment(&mut segment, now, &mut arrival)
+        };
+        match verdict {
             Verdict::Dropped => {}
             // A host that remembers an earlier connection forgets it, and accepts the repeated SYN. A liar gains
             // nothing.
@@ -361,8 +370,8 @@ impl Splice {
         let Some(leg) = &mut self.legs[side] else { return Ok(()) };
         leg.mappings.shift(flow.take_moved());
         let deliver = |dsn, payload: Payload| {
-            flow.stored_bytes += payload.len() as u64;
-            flow.out_bytes += payload.len() as u64;
+            let payload = small_pieces::keep(payload);
+            flow.hand_out(&payload);
             data.push_back(Piece { splice: id, to, dsn, payload });
         };
         let result = leg.mappings.resolve(seq, payload, deliver);
@@ -384,9 +393,7 @@ impl Splice {
 
     /// Takes data back from the owner.
     pub(super) fn forward(&mut self, piece: Piece) {
-        let flow = &mut self.flows[piece.to];
-        flow.out_bytes = flow.out_bytes.saturating_sub(piece.payload.len() as u64);
-        flow.enqueue(piece.dsn, piece.payload);
+        self.flows[piece.to].take_back(piece.dsn, piece.payload);
     }
 
     /// Advances whatever can advance.
@@ -479,14 +486,19 @@ impl Splice {
 
     /// Returns the window for the host at `side`: the other host's window, limited by free memory here.
     fn receive_window(&self, side: Side) -> u32 {
-        let flow = &self.flows[side.opposite()];
-        let free = self.config.buffer_bytes.saturating_sub(flow.stored_bytes);
+        let to = side.opposite();
         let widened = if side == Side::Source { self.widened_bytes } else { 0 };
-        flow.window(widened, free)
+        self.flows[to].window(widened, self.free_bytes(to))
     }
 
-    fn is_full(&self, to: Side) -> bool {
-        self.flows[to].stored_bytes >= self.config.buffer_bytes
+    /// Returns the room for data to the host at `to`. A relay full of pieces with 256 octets or more has no room because
+    /// of their octets; smaller ones fill it because of their number.
+    fn free_bytes(&self, to: Side) -> u64 {
+        let (flow, buffer_bytes) = (&self.flows[to], self.config.buffer_bytes);
+        let pieces = flow.pieces() + self.legs[to].as_ref().map_or(0, |leg| leg.tcb.held_pieces());
+        let charged = flow.stored_bytes.saturating_add(pieces as u64 * PIECE_OVERHEAD);
+        let charged_max = buffer_bytes.saturating_mul(2).saturating_add(CHARGED_MIN);
+        buffer_bytes.saturating_sub(flow.stored_bytes).min(charged_max.saturating_sub(charged))
     }
 
     pub(super) fn next_timeout(&self) -> Instant {
@@ -571,6 +583,20 @@ impl Splice {
             towards_destination: leg(Side::Destination),
             stored_bytes: self.flows[Side::Destination].stored_bytes,
             overflowed_segments: self.overflowed_segments,
+        }
+    }
+}
+
+/// Whether a segment has data at or after `next`, the next octet expected.
+fn brings_more_than(next: SeqNr, segment: &Segment) -> bool {
+    !segment.payload.is_empty() && (segment.seq + segment.payload.sequence_len()).after(next)
+}
+
+/// Forgets the mapping of data that are not taken: it comes again with them. The DATA_ACK stays.
+fn forget_mapping(segment: &mut Segment) {
+    for option in &mut segment.options.mptcp {
+        if let MptcpOption::Dss(dss) = option {
+            (dss.mapping, dss.data_fin) = (None, false);
         }
     }
 }

@@ -46,7 +46,21 @@ impl Tcb {
         match self.state {
             State::Closed => Verdict::Dropped,
             State::SynSent => self.arrive_syn_sent(segment, now, arrival),
-            _ => self.arrive_synchronized(segment, now, arrival),
+            _ => self.arrive_synchronized(segment, now, arrival, true),
+        }
+    }
+
+    /// As [`Self::on_segment`], for a segment with new data that the owner has no room for. They count as lost in the
+    /// network, but the segment is answered, and its ACK and window count (RFC 9293 section 3.10.7.4).
+    pub(crate) fn on_segment_without_room(
+        &mut self,
+        segment: &mut Segment,
+        now: Instant,
+        arrival: &mut Arrival,
+    ) -> Verdict {
+        match self.state {
+            State::Closed | State::SynSent => self.on_segment(segment, now, arrival),
+            _ => self.arrive_synchronized(segment, now, arrival, false),
         }
     }
 
@@ -82,7 +96,13 @@ impl Tcb {
     }
 
     /// Handles a segment in a later state (RFC 9293 section 3.10.7.4).
-    fn arrive_synchronized(&mut self, segment: &mut Segment, now: Instant, arrival: &mut Arrival) -> Verdict {
+    fn arrive_synchronized(
+        &mut self,
+        segment: &mut Segment,
+        now: Instant,
+        arrival: &mut Arrival,
+        takes_data: bool,
+    ) -> Verdict {
         if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::RST) {
             return self.arrive_another_syn(segment, now, arrival);
         }
@@ -93,7 +113,7 @@ impl Tcb {
         if segment.flags.contains(Flags::RST) {
             return self.arrive_reset(segment, now);
         }
-        if bytes > 0 && !self.receive.has_room_for(segment.seq, bytes) {
+        if takes_data && bytes > 0 && !self.receive.has_room_for(segment.seq, bytes) {
             self.demand_ack();
             return Verdict::Dropped;
         }
@@ -109,7 +129,11 @@ impl Tcb {
         if arrival.ack.fin_acked {
             self.on_fin_acked(now);
         }
-        self.arrive_data(segment, bytes, now, arrival);
+        if takes_data {
+            self.arrive_data(segment, bytes, now, arrival);
+        } else {
+            self.demand_ack();
+        }
         Verdict::Accepted
     }
 

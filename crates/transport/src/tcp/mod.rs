@@ -446,6 +446,11 @@ impl Tcb {
         self.board.outstanding() + self.unsent_bytes
     }
 
+    /// Returns the number of pieces in which it holds these octets.
+    pub(crate) fn held_pieces(&self) -> usize {
+        self.board.len() + self.unsent.len()
+    }
+
     pub(crate) fn unsent_bytes(&self) -> u64 {
         self.unsent_bytes
     }

@@ -2,7 +2,8 @@
 //! of one TCB.
 //!
 //! Segments are contiguous in sequence space, so a ring indexed by position replaces the usual tree. Every look-up is a
-//! binary search, acknowledging pops from the front, and nothing allocates once the ring has grown.
+//! binary search, acknowledging pops from the front, and nothing allocates once the ring and the runs of SACKed segments
+//! have grown.
 
 use std::collections::VecDeque;
 
@@ -10,6 +11,7 @@ use units::{Instant, SeqNr};
 use wire::{Payload, SackBlock, SackBlocks};
 
 use crate::label::Label;
+use crate::ordered_queue::{OrderedQueue, Place, work};
 
 /// A segment in flight.
 #[derive(Debug)]
@@ -116,8 +118,9 @@ pub(crate) struct Scoreboard {
     first_sent_cursor: usize,
     /// Retransmissions in sending order. Entries whose segment is gone or was sent again since are ignored.
     resends: VecDeque<(Instant, SeqNr)>,
-    /// Blocks of the last ACK, so that their segments are not walked again.
-    seen: SackBlocks,
+    /// Runs of SACKed segments, ascending, with other segments between them: whatever blocks a peer repeats, and in
+    /// whichever order, their segments are not walked again.
+    runs: OrderedQueue<SackBlock>,
     /// Highest sequence number acknowledged or SACKed: RACK.fack (RFC 8985 section 5.3).
     highest_delivered: SeqNr,
 }
@@ -135,7 +138,7 @@ impl Scoreboard {
             resend_cursor: 0,
             first_sent_cursor: 0,
             resends: VecDeque::new(),
-            seen: SackBlocks::new(),
+            runs: OrderedQueue::default(),
             highest_delivered: iss,
         }
     }
@@ -232,7 +235,7 @@ impl Scoreboard {
         self.first_sent_cursor = self.first_sent_cursor.saturating_sub(count);
         self.highest_delivered = self.highest_delivered.max(una);
         let is_all = self.ring.front().is_none_or(|front| front.seq.at_or_after(una));
-        (newest, is_all && self.resends.is_empty() && self.seen.is_empty())
+        (newest, is_all && self.resends.is_empty() && self.runs.is_empty())
     }
 
     /// Removes everything before `una`. Calls `each` for every segment newly delivered.
@@ -250,7 +253,12 @@ impl Scoreboard {
         while self.resends.front().is_some_and(|(_, seq)| seq.before(una)) {
             self.resends.pop_front();
         }
-        self.seen.retain(|block| block.end.after(una));
+        while self.runs.front().is_some_and(|run| run.end.before_or_at(una)) {
+            self.runs.pop_front();
+        }
+        if let Some(first) = self.runs.front_mut() {
+            first.start = first.start.max(una);
+        }
     }
 
     /// Removes the acknowledged first segment. Reads it in place because it is too large to move.
@@ -294,7 +302,6 @@ impl Scoreboard {
     /// Super-segments left in pieces, and are split only at the ends of these pieces: a peer that SACKs small pieces must not
     /// make the ring grow.
     pub(crate) fn sack(&mut self, blocks: &SackBlocks, delivered: &mut Delivered, mut each: impl FnMut(&Sent)) {
-        let mut seen = SackBlocks::new();
         for block in blocks {
             let Some(first) = self.ring.front().map(|front| front.seq) else { return };
             let limit = self.ring.back().map_or(first, Sent::end);
@@ -302,42 +309,61 @@ impl Scoreboard {
             let end = block.end.since(first);
             let sane = block.start.since(first) < end && end <= limit.since(first);
             if sane {
-                let unseen = self.unseen_from(block);
-                self.sack_range(block, unseen, delivered, &mut each);
-                seen.push(*block);
+                self.sack_range(block, delivered, &mut each);
             }
         }
-        self.seen = seen;
     }
 
-    /// Returns the start of the part of `block` that the last ACK did not report. Blocks mostly grow at their end.
-    fn unseen_from(&self, block: &SackBlock) -> SeqNr {
-        let old = self.seen.iter().find(|old| old.start.before_or_at(block.start) && old.end.after(block.start));
-        old.map_or(block.start, |old| old.end.min(block.end))
-    }
-
-    fn sack_range(
-        &mut self,
-        block: &SackBlock,
-        unseen: SeqNr,
-        delivered: &mut Delivered,
-        each: &mut impl FnMut(&Sent),
-    ) {
-        if unseen == block.end {
-            return;
-        }
-        let mut position = self.position_of(unseen);
-        if self.ring[position].seq.before(block.start) {
+    /// Marks the segments of one block. Costs time in proportion to the segments that it newly marks.
+    fn sack_range(&mut self, block: &SackBlock, delivered: &mut Delivered, each: &mut impl FnMut(&Sent)) {
+        let mut position = self.position_of(block.start);
+        let sent = &self.ring[position];
+        if sent.seq.before(block.start) && !sent.sacked {
             self.split_at_piece(position, block.start, true);
             position += 1;
         }
         while let Some(sent) = self.ring.get(position).filter(|sent| sent.seq.before(block.end)) {
-            let sticks_out = sent.end().after(block.end) && !sent.sacked;
-            if sticks_out && !self.split_at_piece(position, block.end, false) {
+            work(1);
+            if sent.sacked {
+                position = self.position_of(self.end_of_run(sent));
+                continue;
+            }
+            if sent.end().after(block.end) && !self.split_at_piece(position, block.end, false) {
                 break;
             }
             self.sack_one(position, delivered, each);
             position += 1;
+        }
+    }
+
+    /// Returns the place of the first run that ends at or after `seq`, which must not be before the first segment.
+    fn run_at(&self, seq: SeqNr) -> Place {
+        let first = self.ring[0].seq;
+        let distance = seq.since(first);
+        self.runs.partition_point(|run| run.end.since(first) < distance)
+    }
+
+    /// Returns the end of the run that a SACKed segment belongs to.
+    fn end_of_run(&self, sent: &Sent) -> SeqNr {
+        let run = self.runs.get(self.run_at(sent.end()));
+        run.filter(|run| run.start.before_or_at(sent.seq)).map_or(sent.end(), |run| run.end)
+    }
+
+    /// Adds a segment just SACKed to the run that it continues, or joins the two runs on either side of it.
+    fn extend_runs(&mut self, start: SeqNr, end: SeqNr) {
+        let at = self.run_at(start);
+        let continues = self.runs.get(at).is_some_and(|before| before.end == start);
+        let next = if continues { self.runs.next(at) } else { at };
+        let behind = self.runs.get(next).filter(|behind| behind.start == end).map(|behind| behind.end);
+        if continues {
+            self.runs.get_mut(at).into_iter().for_each(|before| before.end = behind.unwrap_or(end));
+            if behind.is_some() {
+                self.runs.remove_run(next, 1, drop);
+            }
+        } else if behind.is_some() {
+            self.runs.get_mut(next).into_iter().for_each(|behind| behind.start = start);
+        } else {
+            self.runs.insert(at, SackBlock { start, end });
         }
     }
 
@@ -361,9 +387,6 @@ impl Scoreboard {
 
     fn sack_one(&mut self, position: usize, delivered: &mut Delivered, each: &mut impl FnMut(&Sent)) {
         let sent = &mut self.ring[position];
-        if sent.sacked {
-            return;
-        }
         sent.sacked = true;
         let (lost, too_big, resent, len) = (sent.lost, sent.too_big, sent.resent, u64::from(sent.len));
         (sent.lost, sent.too_big, sent.resent) = (false, false, false);
@@ -376,6 +399,8 @@ impl Scoreboard {
         self.highest_delivered = self.highest_delivered.max(sent.end());
         note_delivery(sent, delivered);
         each(sent);
+        let (start, end) = (sent.seq, sent.end());
+        self.extend_runs(start, end);
     }
 
     /// Returns the position of the segment that holds `seq`, which must be outstanding.
@@ -618,7 +643,7 @@ impl Scoreboard {
         self.sacked = 0;
         self.sacked_segments = 0;
         self.first_sent_cursor = 0;
-        self.seen.clear();
+        self.runs = OrderedQueue::default();
     }
 }
 

@@ -1,6 +1,8 @@
+use proptest::prelude::*;
 use units::Duration;
 
 use super::*;
+use crate::ordered_queue::effort;
 
 /// Acknowledging plain segments in one loop leaves the same state as acknowledging them one by one.
 #[test]
@@ -42,24 +44,27 @@ fn ten() -> Scoreboard {
 /// As [`ten`], as super-segments.
 fn ten_in_pieces_of(piece: u32) -> Scoreboard {
     let mut board = Scoreboard::new(SeqNr(1000));
-    for i in 0..10 {
-        board.push(Sent {
-            seq: SeqNr(1000 + i * 100),
-            len: 100,
-            label: Label::NONE.behind(i * 100),
-            payload: Payload::from(vec![i as u8; 100]),
-            piece,
-            sent_at: Instant::from_millis(u64::from(i)),
-            push: false,
-            fin: false,
-            sacked: false,
-            lost: false,
-            too_big: false,
-            retransmitted: false,
-            resent: false,
-        });
-    }
+    (0..10).for_each(|i| board.push(segment(i, piece)));
     board
+}
+
+/// Returns the segment `i` of [`ten_in_pieces_of`].
+fn segment(i: u32, piece: u32) -> Sent {
+    Sent {
+        seq: SeqNr(1000 + i * 100),
+        len: 100,
+        label: Label::NONE.behind(i * 100),
+        payload: Payload::from(vec![i as u8; 100]),
+        piece,
+        sent_at: Instant::from_millis(u64::from(i)),
+        push: false,
+        fin: false,
+        sacked: false,
+        lost: false,
+        too_big: false,
+        retransmitted: false,
+        resent: false,
+    }
 }
 
 fn blocks(ranges: &[(u32, u32)]) -> SackBlocks {
@@ -201,4 +206,70 @@ fn lost_segments_are_resent_in_order() {
     let mut delivered = Delivered::default();
     board.acknowledge(SeqNr(1200), &mut delivered, |_| {});
     assert_eq!((board.lost, board.in_flight(), delivered.rtt_sent_at), (0, 800, None));
+}
+
+/// A peer reports everything but the first segment, four times over, and something else in the next ACK: a part of it,
+/// or a half in turn with the other one. No segment is walked more than once.
+#[test]
+fn blocks_cost_what_they_newly_report() {
+    const SEGMENTS: u32 = 20_000;
+    let (first, middle, last) = (1000, 1000 + SEGMENTS / 2 * 100, 1000 + SEGMENTS * 100);
+    let attacks = [
+        [vec![(first + 100, last); 4], vec![(first + 100, first + 200)]],
+        [vec![(first + 100, middle); 4], vec![(middle, last); 4]],
+    ];
+    // With `apart`, every second segment was reported before.
+    for ([one, other], apart) in attacks.iter().flat_map(|attack| [(attack, false), (attack, true)]) {
+        let mut board = Scoreboard::new(SeqNr(first));
+        (0..SEGMENTS).for_each(|i| board.push(Sent { seq: SeqNr(first + i * 100), ..segment(i % 10, 100) }));
+        for start in (first..last).step_by(200).filter(|_| apart) {
+            board.sack(&blocks(&[(start + 100, start + 200)]), &mut Delivered::default(), |_| {});
+        }
+        let visited = effort::of(|| {
+            for _ in 0..1000 {
+                board.sack(&blocks(one), &mut Delivered::default(), |_| {});
+                board.sack(&blocks(other), &mut Delivered::default(), |_| {});
+            }
+        });
+        assert!(
+            visited < 6 * SEGMENTS as usize,
+            "{visited} visits to {SEGMENTS} segments: {one:?}, {other:?}, {apart}"
+        );
+    }
+}
+
+proptest! {
+    /// Whatever the blocks and their order, the segments inside them are SACKed, and the runs are those of SACKed
+    /// segments.
+    #[test]
+    fn runs_are_those_of_the_segments(
+        happenings in proptest::collection::vec((0..3_u8, 0..20_u32, 1..20_u32), 1..30),
+        piece in prop_oneof![Just(100_u32), Just(30), Just(50)],
+    ) {
+        let (mut board, mut una) = (ten_in_pieces_of(piece), 1000);
+        for (kind, start, len) in happenings {
+            let (start, end) = (1000 + start * 50, (1000 + (start + len) * 50).min(2000));
+            match kind {
+                0 => {
+                    una = una.max(start);
+                    board.acknowledge(SeqNr(una), &mut Delivered::default(), |_| {});
+                }
+                _ if start >= una && start < end => {
+                    board.sack(&blocks(&[(start, end)]), &mut Delivered::default(), |_| {});
+                    let is_inside = |sent: &&Sent| start <= sent.seq.0 && sent.end().0 <= end;
+                    prop_assert!(board.iter().filter(is_inside).all(|sent| sent.sacked));
+                }
+                _ => {}
+            }
+            let mut runs: Vec<(u32, u32)> = Vec::new();
+            for sent in board.iter().filter(|sent| sent.sacked) {
+                match runs.last_mut().filter(|run| run.1 == sent.seq.0) {
+                    Some(run) => run.1 = sent.end().0,
+                    None => runs.push((sent.seq.0, sent.end().0)),
+                }
+            }
+            let known: Vec<_> = board.runs.iter().map(|run| (run.start.0, run.end.0)).collect();
+            prop_assert_eq!(known, runs);
+        }
+    }
 }
