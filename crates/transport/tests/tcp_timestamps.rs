@@ -98,6 +98,27 @@ fn a_spurious_time_out_is_undone() {
     script.expect_nothing();
 }
 
+/// The first segment had arrived, the second was lost. Without SACK, duplicate ACKs show that (RFC 6582): they are not held
+/// back by the time-out, which was undone.
+#[test]
+fn after_an_undone_time_out_duplicate_acks_begin_a_repair() {
+    let config = ConnectionConfig { timestamps: true, sack: false, ..config() };
+    let mut script = Script::established(config, "mss 1000 ts 5000 0");
+    script.send(30_000);
+    let original = script.expect("A 1+988 ack 1").options.timestamps.unwrap().value;
+    assert_eq!(script.drain().len(), 9);
+    script.run_until(450);
+    assert_eq!((script.drain().len(), script.stats().timeouts), (1, 1));
+    let mut hear = |text: &str| {
+        script.inject_with(text, |ack| ack.options.timestamps.as_mut().unwrap().echo = original);
+        script.drain()
+    };
+    hear("A 1 ack 989 ts 5001 0");
+    hear("A 1 ack 989 ts 5002 0");
+    hear("A 1 ack 989 ts 5003 0");
+    assert_eq!(hear("A 1 ack 989 ts 5004 0")[0], "A 989+988 ack 1");
+}
+
 /// RFC 4015 section 3.4: the ACK that shows it may cover a whole window, but releases no more than an initial one, and
 /// as an ACK of slow start one segment more (RFC 3465 section 2.3). Slow start leads back to the window before.
 #[test]

@@ -280,6 +280,8 @@ impl Tcb {
             self.window.settle();
         } else {
             self.window.undo(self.in_flight(), acked_bytes, self.initial_window_segments());
+            // There was no reduction, so duplicate ACKs and marks count at once: later segments may be lost all the same.
+            self.recover = self.snd_una - 1;
         }
         self.tell_congestion(Some(CongestionCause::Spurious));
     }

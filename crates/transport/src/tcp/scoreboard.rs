@@ -153,10 +153,15 @@ impl Scoreboard {
         self.ring.is_empty()
     }
 
+    /// Returns the number of segments outstanding; a super-segment is one.
+    pub(crate) fn len(&self) -> usize {
+        self.ring.len()
+    }
+
     /// Whether what is outstanding left in a single packet. A super-segment leaves in several.
     #[inline]
     pub(crate) fn is_one_packet(&self) -> bool {
-        self.ring.len() == 1 && self.ring.front().is_some_and(|sent| sent.payload.sequence_len() <= sent.piece)
+        self.len() == 1 && self.ring.front().is_some_and(|sent| sent.payload.sequence_len() <= sent.piece)
     }
 
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Sent> {
