@@ -32,15 +32,6 @@ void Read(const std::string& text, std::vector<T>& into)
     into.push_back({static_cast<uint32_t>(std::stoul(relay)), rate, std::stod(second)});
 }
 
-std::vector<std::string> Split(const std::string& text)
-{
-    std::vector<std::string> parts;
-    std::istringstream rest(text);
-    for (std::string part; std::getline(rest, part, ',');)
-        parts.push_back(part);
-    return parts;
-}
-
 } // namespace
 
 int main(int argc, char** argv)
@@ -56,7 +47,7 @@ int main(int argc, char** argv)
     command.AddValue("seconds", "time of the download, s", setup.seconds);
     command.Parse(argc, argv);
     if (!rates.empty())
-        setup.rates = Split(rates);
+        setup.rates = selection::Split(rates);
     Read(owner, setup.owners);
     Read(change, setup.changes);
 

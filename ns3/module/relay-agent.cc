@@ -59,8 +59,22 @@ void RelayAgent::Start()
 {
     std::ostringstream peers;
     peers << R"({"role": "relay", "control": ")" << parts.control << ':' << CONTROL_PORT << R"(", "serves": [")"
-          << parts.destination->GetPublicKey() << R"("]})";
+          << parts.destination->GetPublicKey() << R"("], "path": ")" << parts.relay->GetLent() << R"("})";
     parts.host->StartAgent(peers.str(), parts.settings);
+    if (GetTransit().takes_packets)
+        parts.relay->PassThrough(parts.host);
+}
+
+AnabranchTransit RelayAgent::GetTransit() const
+{
+    AnabranchTransit transit = {};
+    Require(anabranch_transit(parts.host->GetEngine(), &transit), "anabranch_transit");
+    return transit;
+}
+
+uint32_t RelayAgent::GetSplices() const
+{
+    return static_cast<uint32_t>(GetTransit().splices);
 }
 
 template <class Ip>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The agent of a relay: what its link can spare.
+// The agent of a relay: what its link can spare, and what it does with packets on their way.
 #pragma once
 
 #include "agent.h"
@@ -14,7 +14,8 @@
 namespace anabranch {
 
 // `InstallRelay` (install.h) puts one on a node. It counts what arrives by the cellular device, tells from that what the
-// owner uses, asks the modem what the link would carry, and offers the rest to the destination.
+// owner uses, asks the modem what the link would carry, and offers the rest to the destination. If the settings want it,
+// the destination's packets pass the agent, which acknowledges data at once.
 class RelayAgent : public Agent {
 public:
     static ns3::TypeId GetTypeId();
@@ -25,6 +26,9 @@ public:
 
     // Asks another modem than that of the cellular device (modem.h).
     void SetModem(Modem modem) { this->modem = std::move(modem); }
+
+    // Returns how many subflows end here and continue from here.
+    uint32_t GetSplices() const;
 
     // For InstallRelay.
     struct Parts {
@@ -47,6 +51,7 @@ protected:
 
 private:
     void Start();
+    AnabranchTransit GetTransit() const;
     void Measure();
     template <class Ip>
     void Count(ns3::Ptr<const ns3::Packet> packet, ns3::Ptr<Ip> ip, uint32_t interface);

@@ -171,3 +171,104 @@ fn the_same_relays_are_selected_in_ns3_and_in_the_built_in_simulator() {
         }
     }
 }
+
+/// The set-up of `ns3/examples/fast-ack.cc`.
+const FAST_ACK: &str = r#"
+name = "fast-ack"
+duration = "30 s"
+workload = { kind = "bulk" }
+[[relays]]
+count = 2
+cellular = { rate = "3 Mbit/s", delay = "20 ms", queue = "60 packets", uplink = { rate = "3 Mbit/s" } }
+wifi = { rate = "20 Mbit/s", delay = "40 ms", queue = "1000 packets", uplink = { rate = "20 Mbit/s" } }
+"#;
+
+/// What the source sees of a download.
+#[derive(Debug)]
+struct Seen {
+    goodput_mbps: f64,
+    /// Mean smoothed round-trip times of the subflows that carry most, in ascending order, ms.
+    round_trips_ms: Vec<f64>,
+}
+
+impl Seen {
+    /// `subflows`: octets and mean round-trip time of each.
+    fn new(goodput_mbps: f64, mut subflows: Vec<(u64, f64)>) -> Self {
+        subflows.sort_by_key(|(octets, _)| core::cmp::Reverse(*octets));
+        let mut round_trips_ms: Vec<_> = subflows.into_iter().take(2).map(|(_, rtt_ms)| rtt_ms).collect();
+        round_trips_ms.sort_by(f64::total_cmp);
+        Self { goodput_mbps, round_trips_ms }
+    }
+}
+
+/// Relays of `mode`, whose Wi-Fi has a delay in ms and loses a share of the packets, in the built-in simulator.
+fn seen_built_in(mode: &str, delay_ms: u32, loss: f64) -> Seen {
+    let overrides = [
+        format!("cooperation.relays={mode}"),
+        format!("relays[*].wifi.delay={delay_ms} ms"),
+        format!("relays[*].wifi.loss={} %", 100.0 * loss),
+    ];
+    let overrides: Vec<_> = overrides.iter().map(|text| text.parse().expect("an override")).collect();
+    let scenario = load("fast-ack.toml", FAST_ACK, &overrides).expect("a scenario");
+    let run = lab::run::run(&scenario, None, &mut |_| {}).expect("it runs");
+    assert_eq!(run.faults, [""; 0]);
+    let results = run.results;
+    let subflow = |subflow: lab::measure::results::SubflowResults| {
+        (subflow.received_bytes, 1e3 * subflow.mean_rtt_s.expect("it was measured"))
+    };
+    Seen::new(results.totals.goodput_in_order_bps * 1e-6, results.subflows.into_iter().map(subflow).collect())
+}
+
+/// The same in ns-3: lines like "10.0.1.2:61449  10587192 octets  213.323 ms", and then "5.623 Mbit/s".
+fn seen_in_ns3(example: &Path, mode: &str, delay_ms: u32, loss: f64) -> Seen {
+    let options = [format!("--relays={mode}"), format!("--delay={delay_ms}ms"), format!("--loss={loss}")];
+    let output = run(Command::new(example).args(options)).expect("it was just built");
+    assert!(output.status.success(), "{}", said(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let number = |text: &str| text.parse::<f64>().unwrap_or_else(|_| panic!("{text} is no number"));
+    let subflow = |line: &str| {
+        let [_, octets, _, rtt_ms, "ms"] = line.split_whitespace().collect::<Vec<_>>()[..] else { return None };
+        Some((number(octets) as u64, number(rtt_ms)))
+    };
+    let total = text.lines().find_map(|line| line.strip_suffix(" Mbit/s")).unwrap_or_else(|| panic!("{text}"));
+    Seen::new(number(total), text.lines().filter_map(subflow).collect())
+}
+
+fn assert_near(theirs: f64, ours: f64, tolerance: f64, what: &str) {
+    assert!((theirs / ours - 1.0).abs() < tolerance, "{what}: {theirs} in ns-3, {ours} built in");
+}
+
+/// Without random loss, only the agents' messages differ, which scenarios without selection do not have: about 100
+/// octets in 2 s, which delay what comes after them by some 40 us.
+#[test]
+fn relays_acknowledge_at_once_in_ns3_as_in_the_built_in_simulator() {
+    let Some(out) = built() else { return };
+    let example = out.join("examples/fast-ack");
+    let of = |mode| (seen_in_ns3(&example, mode, 40, 0.0), seen_built_in(mode, 40, 0.0));
+    let modes = [("ip", of("ip")), ("fast-ack", of("fast-ack"))];
+    for (mode, (theirs, ours)) in &modes {
+        assert_near(theirs.goodput_mbps, ours.goodput_mbps, 0.005, mode);
+        assert_eq!((theirs.round_trips_ms.len(), ours.round_trips_ms.len()), (2, 2), "{theirs:?}, {ours:?}");
+        for (their_rtt, own_rtt) in theirs.round_trips_ms.iter().zip(&ours.round_trips_ms) {
+            assert_near(*their_rtt, *own_rtt, 0.005, mode);
+        }
+    }
+    let [(_, (routed, _)), (_, (spliced, _))] = &modes;
+    // The source no longer sees the 80 ms there and back, but more of the queue.
+    assert!(spliced.round_trips_ms[1] < 0.9 * routed.round_trips_ms[0], "{spliced:?}, {routed:?}");
+}
+
+/// Random losses differ. The routed subflows meet about 75 of them in all, and a rate that goes with the inverse root of
+/// the loss ratio then has a standard deviation of 0.5 / sqrt(75), 6 %. The tolerance is three times that of the
+/// difference of two such rates, 25 %. Where relays acknowledge at once, the source meets none of the losses.
+#[test]
+fn relays_keep_losses_from_the_source_in_ns3_as_in_the_built_in_simulator() {
+    let Some(out) = built() else { return };
+    let example = out.join("examples/fast-ack");
+    let of = |mode| (seen_in_ns3(&example, mode, 2, 0.01), seen_built_in(mode, 2, 0.01));
+    let (routed, own_routed) = of("ip");
+    let (spliced, own_spliced) = of("fast-ack");
+    assert_near(routed.goodput_mbps, own_routed.goodput_mbps, 0.25, "ip");
+    assert_near(spliced.goodput_mbps, own_spliced.goodput_mbps, 0.005, "fast-ack");
+    assert!(spliced.goodput_mbps > 1.5 * routed.goodput_mbps, "{spliced:?}, {routed:?}");
+}

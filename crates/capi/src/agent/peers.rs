@@ -15,7 +15,7 @@ use crate::status::Failure;
 #[serde(tag = "role", rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Peers {
     Destination { source: SocketAddr, relays: Vec<RelayPeer> },
-    Relay { control: SocketAddr, serves: Vec<Text<PublicKey>> },
+    Relay { control: SocketAddr, serves: Vec<Text<PublicKey>>, path: Option<IpAddr> },
 }
 
 /// A relay, as its destination knows it.

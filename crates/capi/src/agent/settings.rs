@@ -4,6 +4,7 @@ use core::ffi::c_char;
 
 use cooperation::relay_selection::trigger::Trigger;
 use serde::Deserialize;
+use transport::relay::NewsPace;
 use units::text::Text;
 use units::{Duration, Probability, Rate};
 
@@ -31,8 +32,37 @@ pub(super) struct Target {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Cooperation {
+    pub relays: RelayMode,
+    pub news: News,
     pub selection: Selection,
     pub watch: Option<Watch>,
+}
+
+/// How relays handle packets in transit.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum RelayMode {
+    #[default]
+    Ip,
+    FastAck,
+}
+
+/// When relays that acknowledge at once tell the source which data the destination has.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum News {
+    #[default]
+    AtOnce,
+    Sparing,
+}
+
+impl From<News> for NewsPace {
+    fn from(news: News) -> Self {
+        match news {
+            News::AtOnce => Self::AtOnce,
+            News::Sparing => Self::Sparing,
+        }
+    }
 }
 
 #[derive(Deserialize)]
