@@ -57,6 +57,8 @@ struct Setup {
     std::vector<Owner> owners = {};
     std::vector<Change> changes = {};
     double seconds = 30;
+    // Whether the server has an agent.
+    bool hasSource = false;
     // Whether the owners' TCP is the engine, too.
     bool relaysHaveEngines = false;
 };
@@ -69,6 +71,21 @@ inline std::vector<std::string> Split(const std::string& text)
     for (std::string part; std::getline(rest, part, ',');)
         parts.push_back(part);
     return parts;
+}
+
+// "2,500kbps,10": relay 2, 500 kbit/s, from 10 s on.
+template <class T>
+void Read(const std::string& text, std::vector<T>& into)
+{
+    if (text == "none")
+        return;
+    std::istringstream parts(text);
+    std::string relay, rate, second;
+    std::getline(parts, relay, ',');
+    std::getline(parts, rate, ',');
+    std::getline(parts, second);
+    NS_ABORT_MSG_IF(second.empty(), "write RELAY,RATE,SECOND like 2,500kbps,10 instead of " << text);
+    into.push_back({static_cast<uint32_t>(std::stoul(relay)), rate, std::stod(second)});
 }
 
 class Network {
@@ -103,6 +120,8 @@ public:
             agents.push_back(anabranch::InstallRelay(cellular.Get(relay), link.Get(0), link.Get(1),
                                                      own == setup.relayAgents.end() ? "" : own->second));
         }
+        if (setup.hasSource)
+            source = anabranch::InstallSource(server.Get(0), laptop);
         AddOwners();
         for (const Change& change : setup.changes)
             ns3::Simulator::Schedule(ns3::Seconds(change.atS), &Network::ChangeRate, this, change);
@@ -134,6 +153,8 @@ public:
     ns3::NodeContainer laptop{1}, relays, core{1}, server{1};
     ns3::Ptr<anabranch::Destination> destination;
     std::vector<ns3::Ptr<anabranch::RelayAgent>> agents;
+    // Null if the server has none.
+    ns3::Ptr<anabranch::Source> source;
 
 private:
     static ns3::NetDeviceContainer Link(const ns3::NodeContainer& ends, const std::string& rate,

@@ -5,6 +5,7 @@
 #include "agent.h"
 #include "host.h"
 #include "modem.h"
+#include "owner-flows.h"
 #include "relay.h"
 
 #include "ns3/traced-callback.h"
@@ -29,6 +30,8 @@ public:
 
     // Returns how many subflows end here and continue from here.
     uint32_t GetSplices() const;
+    // Returns how many octets the relay holds until the destination wants them.
+    uint64_t GetHeldBytes() const;
 
     // For InstallRelay.
     struct Parts {
@@ -53,12 +56,13 @@ private:
     void Start();
     AnabranchTransit GetTransit() const;
     void Measure();
-    template <class Ip>
-    void Count(ns3::Ptr<const ns3::Packet> packet, ns3::Ptr<Ip> ip, uint32_t interface);
+    template <class Family>
+    void Count(ns3::Ptr<const ns3::Packet> packet, ns3::Ptr<typename Family::Ip> ip, uint32_t interface);
 
     Parts parts;
     Modem modem;
     uint64_t deliveredBytes = 0;
+    OwnerFlows flows;
     ns3::TracedCallback<ns3::DataRate, ns3::DataRate> offerTrace;
     ns3::TracedCallback<bool> callerTrace;
 };

@@ -88,12 +88,19 @@ void Loan<Family>::Learn(const Header& header, Ptr<const Packet> packet, uint32_
 }
 
 template <class Family>
-bool Loan<Family>::PassOn(const Packet& packet, const Header& header)
+bool Loan<Family>::IsForBorrower(const Packet& packet, const Header& header) const
 {
     TcpHeader tcp;
+    if (!ip || header.GetDestination() != address)
+        return false;
     packet.PeekHeader(tcp);
-    const Flow flow(header.GetSource(), tcp.GetSourcePort(), tcp.GetDestinationPort());
-    if (!ip || header.GetDestination() != address || flows.count(flow) == 0)
+    return flows.count(Flow(header.GetSource(), tcp.GetSourcePort(), tcp.GetDestinationPort())) > 0;
+}
+
+template <class Family>
+bool Loan<Family>::PassOn(const Packet& packet, const Header& header)
+{
+    if (!IsForBorrower(packet, header))
         return false;
     passedOnBytes += packet.GetSize() + header.GetSerializedSize();
     if (Family::MarksOf(header).ttl <= 1)
@@ -155,6 +162,16 @@ void Relay::PassThrough(Ptr<Host> engine)
     loan4.PassThrough(engine);
     Transit::Install(loan4.GetIp(), loan4.GetRoute()->GetOutputDevice(), loan4.GetAddress());
     engine->SetOnward(loan4.GetAddress(), loan4.GetRoute());
+}
+
+bool Relay::IsForDestination(const Packet& packet, const Ipv4Header& header) const
+{
+    return ProtocolOf(header) == PROTOCOL_TCP && loan4.IsForBorrower(packet, header);
+}
+
+bool Relay::IsForDestination(const Packet& packet, const Ipv6Header& header) const
+{
+    return ProtocolOf(header) == PROTOCOL_TCP && loan6.IsForBorrower(packet, header);
 }
 
 void Relay::Answer(Ptr<Host> engine, Ipv4Address address, uint16_t port)

@@ -25,6 +25,8 @@ public:
     void End();
     // From now on, the destination's packets pass the agent of this engine.
     void PassThrough(ns3::Ptr<Host> engine) { onTheWay = engine; }
+    // Returns whether a packet of TCP that arrives at the relay is for the destination.
+    bool IsForBorrower(const ns3::Packet& packet, const Header& header) const;
     // Passes a packet on if it is for the destination; returns whether it is.
     bool PassOn(const ns3::Packet& packet, const Header& header);
     // Gives a packet to the agent if it is of the destination, for somebody else; returns whether it is.
@@ -70,6 +72,9 @@ public:
     void Answer(ns3::Ptr<Host> engine, ns3::Ipv4Address address, uint16_t port);
     // From now on, the destination's packets of IPv4 pass the relay's agent.
     void PassThrough(ns3::Ptr<Host> engine);
+    // Return whether a packet that arrives is for the destination, and not for the owner.
+    bool IsForDestination(const ns3::Packet& packet, const ns3::Ipv4Header& header) const;
+    bool IsForDestination(const ns3::Packet& packet, const ns3::Ipv6Header& header) const;
     // Returns how many octets of packets it has passed on to the destination so far.
     uint64_t GetPassedOnBytes() const { return loan4.GetPassedOnBytes() + loan6.GetPassedOnBytes(); }
     // Returns the address of IPv4 that is lent; that of nobody (Ipv4Address::GetAny) if there is none.

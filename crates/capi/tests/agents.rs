@@ -107,6 +107,15 @@ fn errors_name_the_field() {
         (r#"{"cooperation": {"selection": {"perod": "1 s"}}}"#, "perod"),
         (r#"{"cooperation": {"watch": {"patience": "10 ms"}}}"#, "cooperation.watch.patience"),
         (r#"{"relay": {"exaggerates": -1}}"#, "relay.exaggerates"),
+        (r#"{"relay": {"rho": 0}}"#, "relay.rho"),
+        (r#"{"cooperation": {"adaptive_congestion": {"eta_min": 0.5}}}"#, "adaptive_congestion: eta_min = 0.5"),
+        (r#"{"cooperation": {"adaptive_congestion": {"reductions_max": 0}}}"#, "adaptive_congestion: "),
+        (r#"{"cooperation": {"adaptive_congestion": {"period": "1 ms"}}}"#, "adaptive_congestion.period"),
+        (r#"{"cooperation": {"bandwidth_sharing": {"period": "1 ms"}}}"#, "bandwidth_sharing.period"),
+        (r#"{"cooperation": {"bandwidth_sharing": {"rho": "eq7.4"}}}"#, "eq7.4"),
+        (r#"{"cooperation": {"forwarding": {}}}"#, "forwarding.range_packets: is missing"),
+        (r#"{"cooperation": {"forwarding": {"range_packets": 0}}}"#, "forwarding.range_packets: is zero"),
+        (r#"{"cooperation": {"forwarding": {"range_packets": 9, "threshold": "0 %"}}}"#, "forwarding.threshold"),
         (r#"{"cooperation": {"selection": {"estimator": "guess"}}}"#, "guess"),
         ("[]", "settings_json is no object"),
     ] {
@@ -145,8 +154,21 @@ name = "names"
 duration = "30 s"
 target = { bit_rate = "3 Mbit/s", tolerance = "5 %" }
 workload = { kind = "bulk" }
+[cooperation]
+relays = "fast-ack"
+news = "sparing"
 [cooperation.watch]
 patience = "4 s"
+[cooperation.adaptive_congestion]
+relay_delays = true
+acts_on = "waiting"
+[cooperation.bandwidth_sharing]
+start = "1 s"
+[cooperation.forwarding]
+range_packets = 100
+shares = "by-rate"
+count = "any"
+hold_buffer = "64 kB"
 [cooperation.selection]
 method = "greedy-thesis"
 hold_down_periods = 2
@@ -162,12 +184,18 @@ wifi = { rate = "20 Mbit/s", delay = "2 ms" }
     let scenario = load("names.toml", text, &[]).expect("a scenario");
     let settings = serde_json::json!({
         "target": serde_json::to_value(scenario.target).unwrap(),
-        "cooperation": {
-            "selection": serde_json::to_value(&scenario.cooperation.selection).unwrap(),
-            "watch": serde_json::to_value(scenario.cooperation.watch).unwrap(),
-        },
+        "connection": {"receive_buffer": "256 kB"},
+        "cooperation": serde_json::to_value(&scenario.cooperation).unwrap(),
     });
-    assert_eq!(settings["cooperation"]["selection"].as_object().unwrap().len(), 12, "{settings}");
-    let place = r#"{"role": "destination", "source": "10.0.0.1:80", "relays": []}"#;
-    assert_eq!(Host::new("10.1.0.2", 1).start(place, &settings.to_string()), Ok(()));
+    let count = |module: &str| settings["cooperation"][module].as_object().unwrap().len();
+    let modules = ["selection", "adaptive_congestion", "bandwidth_sharing", "forwarding", "watch"];
+    assert_eq!(modules.map(count), [12, 8, 4, 5, 1], "{settings}");
+    assert_eq!(settings["cooperation"].as_object().unwrap().len(), 2 + modules.len(), "{settings}");
+    for place in [
+        r#"{"role": "destination", "source": "10.0.0.1:80", "relays": []}"#,
+        r#"{"role": "relay", "control": "10.1.0.1:40001", "serves": [], "path": "10.1.0.2"}"#,
+        r#"{"role": "source", "control": "10.0.0.1:40001", "serves": []}"#,
+    ] {
+        assert_eq!(Host::new("10.1.0.2", 1).start(place, &settings.to_string()), Ok(()));
+    }
 }

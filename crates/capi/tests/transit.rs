@@ -4,7 +4,8 @@ use core::ptr;
 use std::ffi::CStr;
 
 use anabranch_c::{
-    AnabranchAddress, AnabranchStatus, AnabranchTransit, anabranch_accept, anabranch_address_parse, anabranch_connect,
+    AnabranchAddress, AnabranchAgentEvent, AnabranchAgentEventKind as Kind, AnabranchFlowUse, AnabranchLinkUse,
+    AnabranchStatus, AnabranchTransit, anabranch_accept, anabranch_address_parse, anabranch_connect,
     anabranch_forward_packet, anabranch_listen, anabranch_send, anabranch_stats_json, anabranch_string_free,
     anabranch_transit,
 };
@@ -49,6 +50,23 @@ fn address(text: &str) -> AnabranchAddress {
     address
 }
 
+/// Measures a link of 3 Mbit/s, of which a flow of the owner wants two thirds.
+fn measure(relay: &Host, now_ns: u64) -> bool {
+    let received_bytes = now_ns / 1_000_000 * 250;
+    let flow = AnabranchFlowUse { received_bytes, demanded_bytes: received_bytes, has_demanded: true };
+    let link = AnabranchLinkUse {
+        delivered_bytes: received_bytes,
+        local_bytes: received_bytes,
+        granted_bps: 3_000_000,
+        has_granted: true,
+        flows: &flow,
+        flows_len: 1,
+        ..AnabranchLinkUse::default()
+    };
+    assert_eq!(relay.measure(&link, now_ns), AnabranchStatus::Ok);
+    true
+}
+
 /// A source, a relay and a destination; every packet to the destination, but no message to the relay, can be lost.
 struct World {
     source: Host,
@@ -58,6 +76,9 @@ struct World {
     now_ns: u64,
     /// Whether nothing reaches the destination any more.
     cut: bool,
+    /// What the source's agent has reported, and how much the relay held at most.
+    reports: Vec<AnabranchAgentEvent>,
+    held_max_bytes: u64,
 }
 
 impl World {
@@ -67,9 +88,14 @@ impl World {
         relay.start(&place_of_relay(&destination), settings).expect("a relay");
         let place = format!(
             r#"{{"role": "destination", "source": "{SOURCE}:80", "relays": [
-                {{"path": "{PATH}", "control": "{RELAY}:40001", "key": "{}", "calls_from": "{CALLER}"}}]}}"#,
-            relay.public_key()
+                {{"path": "{PATH}", "control": "{RELAY}:40001", "key": "{}", "calls_from": "{CALLER}"}}],
+                "source_agent": {{"control": "{SOURCE}:40001", "key": "{}"}}}}"#,
+            relay.public_key(),
+            source.public_key()
         );
+        let of_source =
+            format!(r#"{{"role": "source", "control": "{SOURCE}:40001", "serves": ["{}"]}}"#, destination.public_key());
+        source.start(&of_source, settings).expect("a source");
         destination.start(&place, settings).expect("a destination");
         let (mut listener, mut connection) = (0, 0);
         let (any, at) = (address("0.0.0.0:0"), address(&format!("{SOURCE}:80")));
@@ -79,7 +105,8 @@ impl World {
             let connected = anabranch_connect(destination.endpoint, &any, &at, ptr::null(), 0, &mut connection);
             assert_eq!(connected, AnabranchStatus::Ok);
         }
-        Self { source, relay, destination, listener, now_ns: 0, cut: false }
+        let (reports, held_max_bytes) = (Vec::new(), 0);
+        Self { source, relay, destination, listener, now_ns: 0, cut: false, reports, held_max_bytes }
     }
 
     /// Lets some time pass.
@@ -98,7 +125,12 @@ impl World {
                     self.carry(from, packet);
                 }
                 hosts.iter().for_each(|host| while host.event().is_some() {});
-                hosts.iter().for_each(|host| while host.agent_event().is_some() {});
+                while self.destination.agent_event().is_some() {}
+                self.reports.extend(core::iter::from_fn(|| self.source.agent_event()));
+                while let Some(event) = self.relay.agent_event() {
+                    busy |= event.kind == Kind::Measure && measure(&self.relay, now_ns);
+                }
+                self.held_max_bytes = self.held_max_bytes.max(transit(&self.relay).expect("a relay").held_bytes);
             }
         }
     }
@@ -161,6 +193,42 @@ fn a_relay_acknowledges_at_once() {
     world.cut = false;
     world.run(1000);
     assert_eq!(world.statistics(connection)["acked_bytes"], 10_000, "then the relay delivers");
+}
+
+/// What the owner's flow wants, 2 Mbit/s, is twice what is left of the link.
+#[test]
+fn a_source_hears_what_relays_report() {
+    let mut world = World::new(
+        r#"{"cooperation": {"bandwidth_sharing": {"demands": "known"}, "relays": "fast-ack",
+        "adaptive_congestion": {"relay_delays": true}}}"#,
+    );
+    world.run(100);
+    let connection = world.send(10_000);
+    world.run(6500);
+    let of = |kind: Kind| world.reports.iter().filter(move |report| report.kind == kind);
+    assert_eq!((of(Kind::Called).count(), of(Kind::Deserted).count()), (1, 0));
+    let load = of(Kind::Load).last().expect("a report");
+    assert!((load.ratio - 2.0).abs() < 0.01, "{load:?}");
+    let delay = of(Kind::Delay).last().expect("a report");
+    assert!(delay.delay_ns < 10_000_000, "nothing takes time here: {delay:?}");
+    assert_eq!((load.connection, delay.connection), (connection, connection));
+}
+
+/// The range has ten packets, and the relay gets more.
+#[test]
+fn a_relay_holds_what_the_destination_does_not_want_yet() {
+    for mode in ["ip", "fast-ack"] {
+        let settings = format!(r#"{{"cooperation": {{"relays": "{mode}", "forwarding": {{"range_packets": 10}}}}}}"#);
+        let mut world = World::new(&settings);
+        world.run(100);
+        let connection = world.send(200_000);
+        world.run(3000);
+        assert!(world.held_max_bytes > 0, "{mode}");
+        assert_eq!(world.statistics(connection)["acked_bytes"], 200_000, "{mode}");
+        // Nothing is held for longer than two periods.
+        world.run(4500);
+        assert_eq!(transit(&world.relay).map(|transit| transit.held_bytes), Ok(0), "{mode}");
+    }
 }
 
 #[test]

@@ -34,7 +34,10 @@ pub use event::{
     ANABRANCH_RELAYS_MAX, AnabranchAgentEvent, AnabranchAgentEventKind, AnabranchCause, anabranch_poll_agent_event,
 };
 
-pub use relay::{AnabranchLinkUse, AnabranchTransit, anabranch_forward_packet, anabranch_measure, anabranch_transit};
+pub use relay::{
+    AnabranchFlowUse, AnabranchLinkUse, AnabranchTransit, anabranch_forward_packet, anabranch_measure,
+    anabranch_transit,
+};
 
 /// Octets of a key, private or public.
 pub const ANABRANCH_KEY_LEN: usize = 32;
@@ -121,19 +124,29 @@ pub unsafe extern "C" fn anabranch_public_key(secret: *const u8, key: *mut u8) -
 ///
 /// ```text
 /// {"role": "destination", "source": "198.51.100.1:80", "relays": [
-///     {"path": "10.1.0.2", "control": "10.1.0.1:40001", "key": "...", "calls_from": "192.168.1.2"}]}
+///     {"path": "10.1.0.2", "control": "10.1.0.1:40001", "key": "...", "calls_from": "192.168.1.2"}],
+///  "source_agent": {"control": "198.51.100.1:40001", "key": "..."}}
 /// {"role": "relay", "control": "10.1.0.1:40001", "serves": ["..."], "path": "10.1.0.2"}
+/// {"role": "source", "control": "198.51.100.1:40001", "serves": ["..."]}
 /// ```
 ///
 /// A destination knows relays by their numbers in the list, from 0. `path` is its own address on the path through the
 /// relay, `control` the address and port of the relay's agent. It calls from `path`, or from `calls_from` where a relay
 /// lends its own address. A relay answers the destinations whose keys it `serves`, at its address `control`. It needs the
 /// `path` only if packets pass through it (`anabranch_transit`): with `cooperation.relays` = "fast-ack", it ends the
-/// subflows that join, and acknowledges at once.
+/// subflows that join, and acknowledges at once; with `cooperation.forwarding`, it holds data until the destination wants
+/// them.
 ///
-/// `settings_json` is null for the defaults, or an object with any of `target`, `cooperation` (`relays`, `news`,
-/// `selection`, `watch`) and `relay` (`bit_rate_max`, `local_rate`, `exaggerates`, `energy_nj_per_bit`). The names are those of scenario files
-/// (scenarios/README.md), and each agent uses what concerns it, so all can get the same settings.
+/// A source needs an agent if relays report to it (`cooperation.bandwidth_sharing`), or if it adapts windows to delays
+/// (`cooperation.adaptive_congestion`). It answers as relays do. Destinations call their `source_agent`, which may be
+/// left out, if there is something to report.
+///
+/// `settings_json` is null for the defaults, or an object with any of `target`, `connection` (`receive_buffer`, which
+/// `cooperation.forwarding` shares), `cooperation` (`relays`, `news`, `selection`, `adaptive_congestion`,
+/// `bandwidth_sharing`, `forwarding`, `watch`) and `relay` (`bit_rate_max`, `local_rate`, `exaggerates`,
+/// `energy_nj_per_bit`, `rho`). The names are those of scenario files (scenarios/README.md), and each
+/// agent uses what concerns it, so all can get the same settings. One default differs: `bandwidth_sharing.demands` is
+/// "estimated". `relay.rho` is the fixed value of one relay, `bandwidth_sharing.fixed` of scenario files.
 ///
 /// `secret` points to `ANABRANCH_KEY_LEN` octets, the private key of this agent (`anabranch_public_key`), and `seed` to
 /// `ANABRANCH_SEED_LEN` octets for its randomness, which must never be used twice.

@@ -1,7 +1,7 @@
 //! What the program of a relay tells its agent: measurements of the link, and packets in transit.
 
 use bytes::Bytes;
-use cooperation::agent::relay::Measurement;
+use cooperation::agent::relay::{FlowUse, Measurement};
 use cooperation::relay_selection::monitor::LinkUse;
 use host::Host as _;
 use units::Rate;
@@ -12,7 +12,7 @@ use crate::status::{AnabranchStatus, Failure};
 
 /// Measurements of a relay's link.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnabranchLinkUse {
     /// Octets of packets that have arrived over the link so far, for whomever.
     pub delivered_bytes: u64,
@@ -24,12 +24,44 @@ pub struct AnabranchLinkUse {
     pub has_granted: bool,
     /// Whether more data were waiting for the link all the time since the previous measurement, as far as is known.
     pub backlogged: bool,
+    /// The owner's flows, `flows_len` of them, for reports on how crowded the link is; null if they are not known. Those
+    /// that have ended stay in the list.
+    pub flows: *const AnabranchFlowUse,
+    /// Number of the owner's flows, always in the same order.
+    pub flows_len: usize,
+}
+
+impl Default for AnabranchLinkUse {
+    fn default() -> Self {
+        Self {
+            delivered_bytes: 0,
+            local_bytes: 0,
+            granted_bps: 0,
+            has_granted: false,
+            backlogged: false,
+            flows: core::ptr::null(),
+            flows_len: 0,
+        }
+    }
+}
+
+/// What one flow of a relay's owner receives.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AnabranchFlowUse {
+    /// Octets of packets received so far.
+    pub received_bytes: u64,
+    /// Octets of packets that it asked for so far; `has_demanded` tells whether that is known. Otherwise it counts as a
+    /// flow that takes all it can get.
+    pub demanded_bytes: u64,
+    /// Whether `demanded_bytes` is known.
+    pub has_demanded: bool,
 }
 
 /// Tells a relay's agent what its link carried so far: the answer to `ANABRANCH_AGENT_EVENT_KIND_MEASURE`.
 ///
 /// # Safety
-/// `endpoint` is null or valid; `measured` is null or points to measurements.
+/// `endpoint` is null or valid; `measured` is null or points to measurements, and their `flows` to as many as they say.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anabranch_measure(
     endpoint: *mut AnabranchEndpoint,
@@ -39,11 +71,11 @@ pub unsafe extern "C" fn anabranch_measure(
     // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
-            let measured = *measured.as_ref().ok_or_else(|| Failure::null("measured"))?;
+            let measured = measurement(measured.as_ref().ok_or_else(|| Failure::null("measured"))?)?;
             let now = endpoint.advance(now_ns)?;
             let is_relay = endpoint.host.with_agent_mut(|role, engine| {
                 let relay = role.relay_mut();
-                relay.map(|agent| agent.handle_measurement(&measured.into(), engine, now)).is_some()
+                relay.map(|agent| agent.handle_measurement(&measured, engine, now)).is_some()
             });
             if !is_relay {
                 return Err(no_relay());
@@ -54,16 +86,28 @@ pub unsafe extern "C" fn anabranch_measure(
     }
 }
 
-impl From<AnabranchLinkUse> for Measurement {
-    fn from(measured: AnabranchLinkUse) -> Self {
-        let link = LinkUse {
-            local_bytes: measured.local_bytes,
-            delivered_bytes: measured.delivered_bytes,
-            backlogged: measured.backlogged,
-            granted: measured.has_granted.then(|| Rate::from_bps(measured.granted_bps)),
-        };
-        Self { link, flows: Vec::new() }
-    }
+/// Reads an argument of measurements.
+///
+/// # Safety
+/// `flows` is null or points to `flows_len` flows.
+unsafe fn measurement(measured: &AnabranchLinkUse) -> Result<Measurement, Failure> {
+    let flows = match measured.flows_len {
+        0 => &[],
+        _ if measured.flows.is_null() => return Err(Failure::null("flows")),
+        // SAFETY: not null, and so as many flows by the contract of this function.
+        len => unsafe { core::slice::from_raw_parts(measured.flows, len) },
+    };
+    let flow = |flow: &AnabranchFlowUse| FlowUse {
+        demanded_bytes: flow.has_demanded.then_some(flow.demanded_bytes),
+        received_bytes: flow.received_bytes,
+    };
+    let link = LinkUse {
+        local_bytes: measured.local_bytes,
+        delivered_bytes: measured.delivered_bytes,
+        backlogged: measured.backlogged,
+        granted: measured.has_granted.then(|| Rate::from_bps(measured.granted_bps)),
+    };
+    Ok(Measurement { link, flows: flows.iter().map(flow).collect() })
 }
 
 /// What a relay's agent does with packets in transit.

@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use cooperation::agent::Role;
 use cooperation::agent::control::ControlSettings;
 use cooperation::agent::destination::{
-    DestinationAgent, DestinationSettings, KnownRelay, SelectionSettings, WatchmanSettings,
+    DestinationAgent, DestinationSettings, KnownRelay, KnownSource, SelectionSettings, WatchmanSettings,
 };
 use cooperation::channel::Identity;
 use cooperation::forwarding::hole_watch::WatchSettings;
@@ -17,7 +17,7 @@ use units::Prng;
 use units::text::Text;
 
 use super::{Built, MTU, Needs};
-use crate::agent::peers::RelayPeer;
+use crate::agent::peers::{RelayPeer, SourcePeer};
 use crate::agent::settings::{Cooperation, Mode, RelayMode, Selection, Settings, Target, refused};
 use crate::status::Failure;
 
@@ -26,7 +26,7 @@ use crate::status::Failure;
 const PAYLOAD_RATIO: f64 = (MTU - 72) as f64 / MTU as f64;
 
 pub(super) fn agent(
-    source: SocketAddr,
+    (source, source_agent): (SocketAddr, Option<SourcePeer>),
     relays: &[RelayPeer],
     settings: &Settings,
     identity: Identity,
@@ -37,6 +37,7 @@ pub(super) fn agent(
         Some(target) if selection.steers() => Some(selects(target, selection, &seed)?),
         _ => None,
     };
+    let ranges = settings.ranges();
     let splices = *relay_mode == RelayMode::FastAck;
     let needs = needs(relays.len(), selection.is_some(), splices);
     let known = |relay: &RelayPeer| KnownRelay {
@@ -50,11 +51,13 @@ pub(super) fn agent(
         control: ControlSettings::new(MTU),
         relays: relays.iter().map(known).collect(),
         source,
-        source_agent: None,
+        source_agent: source_agent
+            .filter(|_| settings.cooperation.source_listens())
+            .map(|known| KnownSource { address: known.control, key: known.key.0 }),
         first: (!relays.is_empty()).then_some(RelayId(0)),
         relays_splice: splices,
         selection,
-        ranges: None,
+        ranges,
         watch: watch
             .map(|watch| WatchmanSettings { watch: WatchSettings { patience: watch.patience }, never_idle: false }),
     };

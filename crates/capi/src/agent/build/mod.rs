@@ -2,6 +2,7 @@
 
 mod destination;
 mod relay;
+mod source;
 
 use core::net::SocketAddr;
 
@@ -36,9 +37,14 @@ pub(super) struct Needs {
 /// Builds an agent with these peers.
 pub(super) fn agent(peers: Peers, settings: &Settings, identity: Identity, seed: [u8; 32]) -> Result<Built, Failure> {
     match peers {
-        Peers::Destination { source, relays } => destination::agent(source, &relays, settings, identity, seed),
+        Peers::Destination { source, source_agent, relays } => {
+            destination::agent((source, source_agent), &relays, settings, identity, seed)
+        }
         Peers::Relay { control, serves, path } => {
             relay::agent(answerer(control, serves, identity, seed), path, settings)
+        }
+        Peers::Source { control, serves } => {
+            Ok(source::agent(answerer(control, serves, identity, seed), &settings.cooperation))
         }
     }
 }
