@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A laptop downloads over all relays around it. The relays report how crowded their links are, and the windows of the
-// server, which has an agent, yield to the owners' traffic. Prints each subflow as the server sees it, and what the relays
+// A laptop downloads over all relays around it. The relays report how crowded their links are to the server, which has an
+// agent, and a controller that takes that into account. Prints each subflow as the server sees it, and what the relays
 // reported last.
 #include "meter.h"
 

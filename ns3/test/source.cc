@@ -61,38 +61,6 @@ CASE(a_source_hears_how_crowded_links_are)
     EXPECT(reports.delays.empty());
 }
 
-namespace {
-
-// What the owner of relay 1 receives by TCP beside the download, Mbit/s.
-double OwnersRate(selection::Setup setup)
-{
-    setup.relaysHaveEngines = true;
-    setup.seconds = 30;
-    selection::Network network(setup);
-    const InetSocketAddress any(Ipv4Address::GetAny(), selection::OWNERS_PORT);
-    const auto sink =
-        DynamicCast<PacketSink>(PacketSinkHelper(anabranch::SOCKETS, any).Install(network.relays.Get(1)).Get(0));
-    BulkSendHelper source(anabranch::SOCKETS, InetSocketAddress(network.LentBy(1), selection::OWNERS_PORT));
-    source.SetAttribute("MaxBytes", UintegerValue(0));
-    source.Install(network.server);
-    network.Run();
-    Simulator::Destroy();
-    return sink->GetTotalRx() * 8e-6 / setup.seconds;
-}
-
-} // namespace
-
-// The same controller, told that nobody competes, and that the owner wants ten times what is left.
-CASE(a_source_yields_to_the_owners_of_relays)
-{
-    selection::Setup alone = Setup(R"("bandwidth_sharing": {})"), crowded = alone;
-    alone.sockets = crowded.sockets = R"({"congestion": "mcc-coop"})";
-    alone.relayAgents[1] = R"({"cooperation": {"bandwidth_sharing": {}}, "relay": {"rho": 1}})";
-    crowded.relayAgents[1] = R"({"cooperation": {"bandwidth_sharing": {}}, "relay": {"rho": 10}})";
-    const double beside = OwnersRate(alone);
-    EXPECT_OF(OwnersRate(crowded), >, beside + 0.3);
-}
-
 CASE(a_source_hears_how_long_data_take_from_relays_that_acknowledge_at_once)
 {
     selection::Setup setup = Setup(R"("relays": "fast-ack", "adaptive_congestion": {"relay_delays": true})");

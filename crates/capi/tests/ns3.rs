@@ -282,9 +282,9 @@ fn relays_keep_losses_from_the_source_in_ns3_as_in_the_built_in_simulator() {
     assert!(spliced.goodput_mbps > 1.5 * routed.goodput_mbps, "{spliced:?}, {routed:?}");
 }
 
-/// The controller yields to what relays report: to given numbers, and to the traffic of an owner.
+/// The controller reacts to what relays report: to given numbers, and to the traffic of an owner.
 #[test]
-fn a_source_yields_in_ns3_as_in_the_built_in_simulator() {
+fn a_source_reacts_in_ns3_as_in_the_built_in_simulator() {
     let Some(out) = built() else { return };
     let sharing = |options: [&str; 2], own: &str| {
         let common = ["connection.congestion=mcc-coop", "cooperation.bandwidth_sharing.demands=estimated", own];
