@@ -7,6 +7,8 @@
 #include "ns3/core-module.h"
 #include "ns3/network-module.h"
 
+#include <vector>
+
 namespace download {
 
 constexpr uint16_t PORT = 80;
@@ -24,9 +26,12 @@ public:
                                   ns3::MakeCallback(&Server::Accept, this));
     }
 
+    std::vector<ns3::Ptr<ns3::Socket>> accepted;
+
 private:
     void Accept(ns3::Ptr<ns3::Socket> connection, const ns3::Address&)
     {
+        accepted.push_back(connection);
         connection->SetSendCallback(ns3::MakeCallback(&Server::Send, this));
         Send(connection, connection->GetTxAvailable());
     }

@@ -3,8 +3,6 @@
 // relays are wanted, and what they offer.
 #include "selection.h"
 
-#include <sstream>
-
 using namespace ns3;
 
 namespace {
@@ -15,30 +13,6 @@ void Print(const selection::Network* network, const anabranch::Migration& migrat
     for (uint32_t relay = 0; relay < migration.to.GetN(); relay++)
         std::cout << ' ' << network->NumberOf(migration.to.Get(relay));
     std::cout << "  " << migration.offered.GetBitRate() << std::endl;
-}
-
-// "2,500kbps,10": relay 2, 500 kbit/s, from 10 s on.
-template <class T>
-void Read(const std::string& text, std::vector<T>& into)
-{
-    if (text == "none")
-        return;
-    std::istringstream parts(text);
-    std::string relay, rate, second;
-    std::getline(parts, relay, ',');
-    std::getline(parts, rate, ',');
-    std::getline(parts, second);
-    NS_ABORT_MSG_IF(second.empty(), "write RELAY,RATE,SECOND like 2,500kbps,10 instead of " << text);
-    into.push_back({static_cast<uint32_t>(std::stoul(relay)), rate, std::stod(second)});
-}
-
-std::vector<std::string> Split(const std::string& text)
-{
-    std::vector<std::string> parts;
-    std::istringstream rest(text);
-    for (std::string part; std::getline(rest, part, ',');)
-        parts.push_back(part);
-    return parts;
 }
 
 } // namespace
@@ -56,9 +30,9 @@ int main(int argc, char** argv)
     command.AddValue("seconds", "time of the download, s", setup.seconds);
     command.Parse(argc, argv);
     if (!rates.empty())
-        setup.rates = Split(rates);
-    Read(owner, setup.owners);
-    Read(change, setup.changes);
+        setup.rates = selection::Split(rates);
+    selection::Read(owner, setup.owners);
+    selection::Read(change, setup.changes);
 
     selection::Network network(setup);
     network.destination->TraceConnectWithoutContext("Migration", MakeBoundCallback(&Print, &network));

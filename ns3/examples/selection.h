@@ -9,10 +9,14 @@
 
 #include "download.h"
 
+#include "../module/socket.h"
+
 #include "ns3/applications-module.h"
 #include "ns3/internet-module.h"
 
 #include <map>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -44,12 +48,45 @@ struct Setup {
         R"({"target": {"bit_rate": "3 Mbit/s"}, "cooperation": {"selection": {"method": "ssrs"}}})";
     std::map<uint32_t, std::string> relayAgents = {};
     std::string sockets = "{}";
+    // Packets that wait at each device of the relays' links, and the delay of the local links and their loss towards the
+    // laptop.
+    std::string queue = QUEUE;
+    std::string localDelay = "2ms";
+    double localLoss = 0;
+    uint16_t localMtu = 1500;
     std::vector<Owner> owners = {};
     std::vector<Change> changes = {};
     double seconds = 30;
+    // Whether the server has an agent.
+    bool hasSource = false;
     // Whether the owners' TCP is the engine, too.
     bool relaysHaveEngines = false;
 };
+
+// The parts between commas.
+inline std::vector<std::string> Split(const std::string& text)
+{
+    std::vector<std::string> parts;
+    std::istringstream rest(text);
+    for (std::string part; std::getline(rest, part, ',');)
+        parts.push_back(part);
+    return parts;
+}
+
+// "2,500kbps,10": relay 2, 500 kbit/s, from 10 s on.
+template <class T>
+void Read(const std::string& text, std::vector<T>& into)
+{
+    if (text == "none")
+        return;
+    std::istringstream parts(text);
+    std::string relay, rate, second;
+    std::getline(parts, relay, ',');
+    std::getline(parts, rate, ',');
+    std::getline(parts, second);
+    NS_ABORT_MSG_IF(second.empty(), "write RELAY,RATE,SECOND like 2,500kbps,10 instead of " << text);
+    into.push_back({static_cast<uint32_t>(std::stoul(relay)), rate, std::stod(second)});
+}
 
 class Network {
 public:
@@ -61,7 +98,7 @@ public:
             ns3::NodeContainer(ns3::NodeContainer(laptop, relays), ns3::NodeContainer(core, server)));
         serverAddress = Assign(Link(ns3::NodeContainer(core, server), "0bps", "0ms", "1000p")).GetAddress(1);
         for (uint32_t relay = 0; relay < relays.GetN(); relay++) {
-            const auto link = Link(ns3::NodeContainer(core.Get(0), relays.Get(relay)), setup.rates[relay], "20ms", QUEUE);
+            const auto link = Link(ns3::NodeContainer(core.Get(0), relays.Get(relay)), setup.rates[relay], "20ms", setup.queue);
             lentAddresses.push_back(Assign(link).GetAddress(1));
             cellular.Add(link.Get(1));
         }
@@ -72,13 +109,19 @@ public:
         destination = anabranch::InstallDestination(laptop.Get(0), setup.agents);
         ns3::Ipv4AddressHelper local("192.168.0.0", "255.255.255.0");
         for (uint32_t relay = 0; relay < relays.GetN(); relay++) {
-            const auto link = Link(ns3::NodeContainer(relays.Get(relay), laptop.Get(0)), "20Mbps", "2ms", "1000p");
+            const ns3::NodeContainer ends(relays.Get(relay), laptop.Get(0));
+            const auto link = Link(ends, "20Mbps", setup.localDelay, "1000p");
+            Lose(link.Get(1), setup.localLoss);
+            link.Get(0)->SetMtu(setup.localMtu);
+            link.Get(1)->SetMtu(setup.localMtu);
             local.Assign(link);
             local.NewNetwork();
             const auto own = setup.relayAgents.find(relay);
             agents.push_back(anabranch::InstallRelay(cellular.Get(relay), link.Get(0), link.Get(1),
                                                      own == setup.relayAgents.end() ? "" : own->second));
         }
+        if (setup.hasSource)
+            source = anabranch::InstallSource(server.Get(0), laptop);
         AddOwners();
         for (const Change& change : setup.changes)
             ns3::Simulator::Schedule(ns3::Seconds(change.atS), &Network::ChangeRate, this, change);
@@ -87,7 +130,7 @@ public:
     // Downloads until the end; returns how many octets have arrived.
     uint64_t Run()
     {
-        const download::Server sending(server.Get(0));
+        sending.emplace(server.Get(0));
         download::Client receiving(laptop.Get(0), serverAddress);
         receiving.Connect();
         ns3::Simulator::Stop(ns3::Seconds(setup.seconds));
@@ -95,6 +138,14 @@ public:
         return receiving.receivedBytes;
     }
 
+    // The server's statistics of the download, once it has begun.
+    std::string Statistics() const
+    {
+        const bool hasBegun = sending && !sending->accepted.empty();
+        return hasBegun ? ns3::DynamicCast<anabranch::Socket>(sending->accepted.front())->GetStatistics() : "";
+    }
+
+    ns3::Ipv4Address ServerAddress() const { return serverAddress; }
     ns3::Ipv4Address LentBy(uint32_t relay) const { return lentAddresses.at(relay); }
     // Returns the number of a relay.
     uint32_t NumberOf(const ns3::Ptr<ns3::Node>& relay) const { return relay->GetId() - relays.Get(0)->GetId(); }
@@ -102,6 +153,8 @@ public:
     ns3::NodeContainer laptop{1}, relays, core{1}, server{1};
     ns3::Ptr<anabranch::Destination> destination;
     std::vector<ns3::Ptr<anabranch::RelayAgent>> agents;
+    // Null if the server has none.
+    ns3::Ptr<anabranch::Source> source;
 
 private:
     static ns3::NetDeviceContainer Link(const ns3::NodeContainer& ends, const std::string& rate,
@@ -115,6 +168,16 @@ private:
         link.SetDeviceAttribute("DataRate", ns3::DataRateValue(ns3::DataRate(rate)));
         link.SetChannelAttribute("Delay", ns3::TimeValue(ns3::Time(delay)));
         return link.Install(ends);
+    }
+
+    static void Lose(const ns3::Ptr<ns3::NetDevice>& at, double ratio)
+    {
+        if (ratio == 0)
+            return;
+        const auto errors = ns3::CreateObject<ns3::RateErrorModel>();
+        errors->SetUnit(ns3::RateErrorModel::ERROR_UNIT_PACKET);
+        errors->SetRate(ratio);
+        at->SetAttribute("ReceiveErrorModel", ns3::PointerValue(errors));
     }
 
     ns3::Ipv4InterfaceContainer Assign(const ns3::NetDeviceContainer& ends)
@@ -142,6 +205,7 @@ private:
     }
 
     const Setup setup;
+    std::optional<download::Server> sending;
     ns3::Ipv4AddressHelper address{"10.0.0.0", "255.255.255.0"};
     ns3::NetDeviceContainer cellular;
     ns3::Ipv4Address serverAddress;

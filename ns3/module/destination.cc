@@ -86,6 +86,7 @@ void Destination::AddRelay(Ptr<Host> relay, Ptr<Node> node, Ipv4Address lent, Ip
 void Destination::DoDispose()
 {
     host = nullptr;
+    sourceHost = nullptr;
     relays.clear();
     Agent::DoDispose();
 }
@@ -99,7 +100,14 @@ std::string Destination::Peers(const AnabranchAddress& source) const
               << known.control << ':' << CONTROL_PORT << R"(", "calls_from": ")" << known.callsFrom << R"(", "key": ")"
               << known.host->GetPublicKey() << R"("})";
     }
-    peers << "]}";
+    peers << ']';
+    if (sourceHost) {
+        AnabranchAddress control = source;
+        control.port = CONTROL_PORT;
+        peers << R"(, "source_agent": {"control": ")" << TextOf(control) << R"(", "key": ")"
+              << sourceHost->GetPublicKey() << R"("})";
+    }
+    peers << '}';
     return peers.str();
 }
 

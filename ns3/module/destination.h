@@ -45,6 +45,8 @@ public:
     void SetUp(ns3::Ptr<Host> host, const std::string& settings);
     void AddRelay(ns3::Ptr<Host> relay, ns3::Ptr<ns3::Node> node, ns3::Ipv4Address lent, ns3::Ipv4Address control,
                   ns3::Ipv4Address callsFrom);
+    // For InstallSource: who answers for the source.
+    void SetSource(ns3::Ptr<Host> host) { sourceHost = host; }
     const std::string& GetSettings() const { return settings; }
     ns3::Ptr<Host> GetHost() const { return host; }
 
@@ -66,6 +68,8 @@ private:
     ns3::NodeContainer Nodes(const uint16_t* numbers, size_t count) const;
 
     ns3::Ptr<Host> host;
+    // Null if the source has no agent.
+    ns3::Ptr<Host> sourceHost;
     std::string settings;
     std::vector<Known> relays;
     bool hasBegun = false, isReady = false;

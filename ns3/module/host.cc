@@ -115,6 +115,11 @@ void Host::SetNextHop(Ipv6Address source, Ipv6Address nextHop)
     layer6.SetNextHop(source, nextHop);
 }
 
+void Host::SetOnward(Ipv4Address destination, Ptr<Ipv4Route> route)
+{
+    layer4.SetOnward(destination, route);
+}
+
 void Host::SetBackup(Ipv4Address address)
 {
     RequireNoEngine("SetBackup");
@@ -343,6 +348,21 @@ IpL4Protocol::RxStatus Host::Take(const Packet& packet, const Header& header)
     Require(status, "anabranch_handle_packet");
     return RX_OK;
 }
+
+template <class Header>
+void Host::PassOn(const Packet& packet, const Header& header)
+{
+    const std::vector<uint8_t> octets = IpOctets(packet, header);
+    const AnabranchStatus status = anabranch_forward_packet(GetEngine(), octets.data(), octets.size(), NowNs());
+    Wake();
+    if (status == ANABRANCH_STATUS_MALFORMED_PACKET)
+        NS_LOG_LOGIC("passes on nothing damaged, as from " << header.GetSource() << ": " << anabranch_last_error());
+    else
+        Require(status, "anabranch_forward_packet");
+}
+
+template void Host::PassOn(const Packet& packet, const Ipv4Header& header);
+template void Host::PassOn(const Packet& packet, const Ipv6Header& header);
 
 // Segments go to the IPv4 and the IPv6 of the node, and nowhere else.
 void Host::SetDownTarget(DownTargetCallback) {}

@@ -39,6 +39,8 @@ public:
     // Sends packets from `source` to `nextHop`, whatever the routes say. For addresses that a relay lends.
     void SetNextHop(ns3::Ipv4Address source, ns3::Ipv4Address nextHop);
     void SetNextHop(ns3::Ipv6Address source, ns3::Ipv6Address nextHop);
+    // Sends packets to `destination` that come from elsewhere, and pass the agent of a relay, by this route.
+    void SetOnward(ns3::Ipv4Address destination, ns3::Ptr<ns3::Ipv4Route> route);
     // Marks an address whose subflows are backups (RFC 8684 section 3.3.8). Before the first connection.
     void SetBackup(ns3::Ipv4Address address);
     void SetBackup(ns3::Ipv6Address address);
@@ -51,6 +53,9 @@ public:
     void StandBehind(ns3::Ptr<ns3::Node> node);
     void SetAgent(ns3::Ptr<Agent> agent);
     void StartAgent(const std::string& peers, const std::string& settings);
+    // Gives the agent of a relay a packet that is neither from this node nor for it. The agent passes it on, or not.
+    template <class Header>
+    void PassOn(const ns3::Packet& packet, const Header& header);
     // The key by which other agents know this one, in hexadecimal digits.
     std::string GetPublicKey();
 

@@ -66,6 +66,14 @@ bool LendTo(Relay& relay, Ptr<NetDevice> cellular, Ptr<NetDevice> local, Ptr<Net
     return true;
 }
 
+Ptr<Destination> DestinationOf(Ptr<Node> node)
+{
+    const Ptr<Destination> destination = node->GetObject<Destination>();
+    NS_ABORT_MSG_UNLESS(destination,
+                        "node " << node->GetId() << " has no agent: use anabranch::InstallDestination first");
+    return destination;
+}
+
 } // namespace
 
 void Install(const NodeContainer& nodes)
@@ -116,9 +124,7 @@ Ptr<RelayAgent> InstallRelay(Ptr<NetDevice> cellular, Ptr<NetDevice> local, Ptr<
                              const std::string& settings)
 {
     const Ptr<Node> node = cellular->GetNode();
-    const Ptr<Destination> destination = borrowing->GetNode()->GetObject<Destination>();
-    NS_ABORT_MSG_UNLESS(destination, "node " << borrowing->GetNode()->GetId()
-                                             << " has no agent: use anabranch::InstallDestination first");
+    const Ptr<Destination> destination = DestinationOf(borrowing->GetNode());
     const Ptr<Relay> relay = Lend(cellular, local, borrowing);
     NS_ABORT_MSG_IF(relay->GetLent() == Ipv4Address::GetAny(),
                     "node " << node->GetId() << ": agents need addresses of IPv4 on all three devices");
@@ -138,6 +144,26 @@ Ptr<RelayAgent> InstallRelay(Ptr<NetDevice> cellular, Ptr<NetDevice> local, Ptr<
     destination->AddRelay(parts.host, node, relay->GetLent(), parts.control,
                           Place<Family4>(borrowing).Address(0));
     return agent;
+}
+
+Ptr<Source> InstallSource(Ptr<Node> node, const NodeContainer& destinations, const std::string& settings)
+{
+    const Ptr<Host> host = HostOf(node);
+    std::vector<Ptr<Host>> served;
+    std::string known = settings;
+    for (auto at = destinations.Begin(); at != destinations.End(); ++at) {
+        const Ptr<Destination> destination = DestinationOf(*at);
+        destination->SetSource(host);
+        served.push_back(destination->GetHost());
+        if (known.empty())
+            known = destination->GetSettings();
+    }
+    NS_ABORT_MSG_IF(served.empty(), "InstallSource: name a destination that it serves");
+    const Ptr<Source> source = CreateObject<Source>();
+    host->SetAgent(source);
+    source->SetUp(host, std::move(served), known);
+    node->AggregateObject(source);
+    return source;
 }
 
 } // namespace anabranch

@@ -6,6 +6,7 @@
 #include "host.h"
 #include "relay-agent.h"
 #include "relay.h"
+#include "source.h"
 
 #include "ns3/node-container.h"
 
@@ -36,5 +37,10 @@ ns3::Ptr<Destination> InstallDestination(ns3::Ptr<ns3::Node> node, const std::st
 // link can spare. The destination must have its agent. `settings`: as there, with `relay`; empty for the same ones.
 ns3::Ptr<RelayAgent> InstallRelay(ns3::Ptr<ns3::NetDevice> cellular, ns3::Ptr<ns3::NetDevice> local,
                                   ns3::Ptr<ns3::NetDevice> borrowing, const std::string& settings = "");
+
+// Gives the engine of a server the agent of a source, for destinations that have theirs. `settings`: as there; empty for
+// those of the first destination.
+ns3::Ptr<Source> InstallSource(ns3::Ptr<ns3::Node> node, const ns3::NodeContainer& destinations,
+                               const std::string& settings = "");
 
 } // namespace anabranch

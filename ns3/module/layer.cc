@@ -22,6 +22,13 @@ void Layer<Family>::Attach(Ptr<Ip> of, Ptr<Host> host)
 }
 
 template <class Family>
+void Layer<Family>::Detach()
+{
+    ip = nullptr;
+    onward.clear();
+}
+
+template <class Family>
 std::set<typename Family::Address> Layer<Family>::UsableAddresses() const
 {
     std::set<Address> usable;
@@ -93,6 +100,9 @@ Ptr<typename Family::Route> Layer<Family>::RouteOf(const Header& header, Ptr<Pac
 {
     const Address source = header.GetSource(), destination = header.GetDestination();
     const int32_t interface = ip ? ip->GetInterfaceForAddress(source) : -1;
+    const auto passing = onward.find(destination);
+    if (interface < 0 && passing != onward.end())
+        return passing->second;
     // Between a link and the world there is no way.
     if (interface < 0 || Family::IsLinkLocal(source) != Family::IsLinkLocal(destination))
         return nullptr;

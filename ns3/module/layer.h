@@ -23,13 +23,14 @@ public:
 
     // From now on the host hears when addresses may have changed, where ns-3 tells anybody.
     void Attach(ns3::Ptr<Ip> ip, ns3::Ptr<Host> host);
-    void Detach() { ip = nullptr; }
+    void Detach();
     // Null if the node lacks the family.
     ns3::Ptr<Ip> GetIp() const { return ip; }
 
     // See Host.
     void SetNextHop(Address source, Address nextHop) { nextHops[source] = nextHop; }
     void SetBackup(Address address) { backups.insert(address); }
+    void SetOnward(Address destination, ns3::Ptr<Route> route) { onward[destination] = route; }
     // Returns whether packets can leave from this address, whose interface must be up.
     bool IsUsable(Address address) const;
     // Returns the address from which packets to `destination` leave by default; that of nobody if there is no route.
@@ -38,7 +39,8 @@ public:
     void NoteAddresses() { mayHaveMoved = true; }
     // Tells the engine which addresses have come and gone.
     void Follow(AnabranchEndpoint* engine);
-    // Returns the route of a packet that the engine sends, by the device of its source address; null if there is none.
+    // Returns the route of a packet that the engine sends, by the device of its source address; null if there is none. A
+    // packet that only passes has no such device.
     ns3::Ptr<Route> RouteOf(const Header& header, ns3::Ptr<ns3::Packet> packet) const;
 
 private:
@@ -49,6 +51,7 @@ private:
     std::set<Address> addresses;
     std::set<Address> backups;
     std::map<Address, Address> nextHops;
+    std::map<Address, ns3::Ptr<Route>> onward;
     bool mayHaveMoved = true;
 };
 

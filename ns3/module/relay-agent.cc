@@ -41,9 +41,9 @@ void RelayAgent::SetUp(const Parts& of)
     modem = ModemOf(parts.cellular);
     const Ptr<Node> node = parts.cellular->GetNode();
     if (const auto ipv4 = node->GetObject<Ipv4>())
-        ipv4->TraceConnectWithoutContext("Rx", MakeCallback(&RelayAgent::Count<Ipv4>, this));
+        ipv4->TraceConnectWithoutContext("Rx", MakeCallback(&RelayAgent::Count<Family4>, this));
     if (const auto ipv6 = node->GetObject<Ipv6>())
-        ipv6->TraceConnectWithoutContext("Rx", MakeCallback(&RelayAgent::Count<Ipv6>, this));
+        ipv6->TraceConnectWithoutContext("Rx", MakeCallback(&RelayAgent::Count<Family6>, this));
     Simulator::ScheduleNow(&RelayAgent::Start, this);
 }
 
@@ -59,15 +59,40 @@ void RelayAgent::Start()
 {
     std::ostringstream peers;
     peers << R"({"role": "relay", "control": ")" << parts.control << ':' << CONTROL_PORT << R"(", "serves": [")"
-          << parts.destination->GetPublicKey() << R"("]})";
+          << parts.destination->GetPublicKey() << R"("], "path": ")" << parts.relay->GetLent() << R"("})";
     parts.host->StartAgent(peers.str(), parts.settings);
+    if (GetTransit().takes_packets)
+        parts.relay->PassThrough(parts.host);
 }
 
-template <class Ip>
-void RelayAgent::Count(Ptr<const Packet> packet, Ptr<Ip> ip, uint32_t interface)
+AnabranchTransit RelayAgent::GetTransit() const
 {
-    if (ip->GetNetDevice(interface) == parts.cellular)
-        deliveredBytes += packet->GetSize();
+    AnabranchTransit transit = {};
+    Require(anabranch_transit(parts.host->GetEngine(), &transit), "anabranch_transit");
+    return transit;
+}
+
+uint32_t RelayAgent::GetSplices() const
+{
+    return static_cast<uint32_t>(GetTransit().splices);
+}
+
+uint64_t RelayAgent::GetHeldBytes() const
+{
+    return GetTransit().held_bytes;
+}
+
+template <class Family>
+void RelayAgent::Count(Ptr<const Packet> packet, Ptr<typename Family::Ip> ip, uint32_t interface)
+{
+    if (ip->GetNetDevice(interface) != parts.cellular)
+        return;
+    deliveredBytes += packet->GetSize();
+    const Ptr<Packet> payload = packet->Copy();
+    typename Family::Header header;
+    payload->RemoveHeader(header);
+    if (!parts.relay->IsForDestination(*payload, header))
+        flows.Count(*payload, header);
 }
 
 void RelayAgent::Measure()
@@ -79,6 +104,8 @@ void RelayAgent::Measure()
     use.granted_bps = state.granted.GetBitRate();
     use.has_granted = use.granted_bps > 0;
     use.backlogged = state.isBacklogged;
+    use.flows = flows.Get().data();
+    use.flows_len = flows.Get().size();
     Require(anabranch_measure(parts.host->GetEngine(), &use, NowNs()), "anabranch_measure");
 }
 

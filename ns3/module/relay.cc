@@ -3,6 +3,7 @@
 
 #include "engine.h"
 #include "host.h"
+#include "transit.h"
 
 #include "ns3/ipv4-interface.h"
 #include "ns3/ipv4-l3-protocol.h"
@@ -72,6 +73,7 @@ void Loan<Family>::End()
     if (ip)
         ip->TraceDisconnectWithoutContext("UnicastForward", MakeCallback(&Loan::Learn, this));
     ip = nullptr;
+    onTheWay = nullptr;
     toBorrower = nullptr;
 }
 
@@ -86,16 +88,39 @@ void Loan<Family>::Learn(const Header& header, Ptr<const Packet> packet, uint32_
 }
 
 template <class Family>
-bool Loan<Family>::PassOn(const Packet& packet, const Header& header)
+bool Loan<Family>::IsForBorrower(const Packet& packet, const Header& header) const
 {
     TcpHeader tcp;
+    if (!ip || header.GetDestination() != address)
+        return false;
     packet.PeekHeader(tcp);
-    const Flow flow(header.GetSource(), tcp.GetSourcePort(), tcp.GetDestinationPort());
-    if (!ip || header.GetDestination() != address || flows.count(flow) == 0)
+    return flows.count(Flow(header.GetSource(), tcp.GetSourcePort(), tcp.GetDestinationPort())) > 0;
+}
+
+template <class Family>
+bool Loan<Family>::PassOn(const Packet& packet, const Header& header)
+{
+    if (!IsForBorrower(packet, header))
         return false;
     passedOnBytes += packet.GetSize() + header.GetSerializedSize();
-    if (Family::MarksOf(header).ttl > 1)
+    if (Family::MarksOf(header).ttl <= 1)
+        return true;
+    if (onTheWay)
+        onTheWay->PassOn(packet, header);
+    else
         Forward(ip, packet.Copy(), header, toBorrower);
+    return true;
+}
+
+template <class Family>
+bool Loan<Family>::PassUp(const Packet& packet, const Header& header)
+{
+    const bool isPassing = onTheWay && header.GetSource() == address;
+    if (!isPassing || ip->GetInterfaceForAddress(header.GetDestination()) >= 0)
+        return false;
+    Learn(header, packet.Copy(), 0);
+    if (Family::MarksOf(header).ttl > 1)
+        onTheWay->PassOn(packet, header);
     return true;
 }
 
@@ -132,6 +157,23 @@ void Relay::Lend(Ptr<Ipv6> ipv6, Ipv6Address address, Ptr<NetDevice> device, Ipv
     ipv6->SetForwarding(ipv6->GetInterfaceForDevice(device), true);
 }
 
+void Relay::PassThrough(Ptr<Host> engine)
+{
+    loan4.PassThrough(engine);
+    Transit::Install(loan4.GetIp(), loan4.GetRoute()->GetOutputDevice(), loan4.GetAddress());
+    engine->SetOnward(loan4.GetAddress(), loan4.GetRoute());
+}
+
+bool Relay::IsForDestination(const Packet& packet, const Ipv4Header& header) const
+{
+    return ProtocolOf(header) == PROTOCOL_TCP && loan4.IsForBorrower(packet, header);
+}
+
+bool Relay::IsForDestination(const Packet& packet, const Ipv6Header& header) const
+{
+    return ProtocolOf(header) == PROTOCOL_TCP && loan6.IsForBorrower(packet, header);
+}
+
 void Relay::Answer(Ptr<Host> engine, Ipv4Address address, uint16_t port)
 {
     agentsEngine = engine;
@@ -162,7 +204,7 @@ int Relay::GetProtocolNumber() const
 
 IpL4Protocol::RxStatus Relay::Receive(Ptr<Packet> packet, const Ipv4Header& header, Ptr<Ipv4Interface> interface)
 {
-    if (loan4.PassOn(*packet, header))
+    if (loan4.PassOn(*packet, header) || loan4.PassUp(*packet, header))
         return RX_OK;
     if (IsForAgent(*packet, header))
         return agentsEngine->Receive(packet, header, interface);

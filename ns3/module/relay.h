@@ -23,11 +23,20 @@ public:
 
     void Begin(ns3::Ptr<Ip> ip, Address address, ns3::Ptr<ns3::NetDevice> device, Address borrower);
     void End();
+    // From now on, the destination's packets pass the agent of this engine.
+    void PassThrough(ns3::Ptr<Host> engine) { onTheWay = engine; }
+    // Returns whether a packet of TCP that arrives at the relay is for the destination.
+    bool IsForBorrower(const ns3::Packet& packet, const Header& header) const;
     // Passes a packet on if it is for the destination; returns whether it is.
     bool PassOn(const ns3::Packet& packet, const Header& header);
+    // Gives a packet to the agent if it is of the destination, for somebody else; returns whether it is.
+    bool PassUp(const ns3::Packet& packet, const Header& header);
     // Octets of all packets that were for the destination.
     uint64_t GetPassedOnBytes() const { return passedOnBytes; }
     Address GetAddress() const { return address; }
+    ns3::Ptr<Ip> GetIp() const { return ip; }
+    // To the destination.
+    ns3::Ptr<typename Family::Route> GetRoute() const { return toBorrower; }
 
 private:
     // The peer, its port, and the port at the lent address.
@@ -36,6 +45,8 @@ private:
     void Learn(const Header& header, ns3::Ptr<const ns3::Packet> packet, uint32_t interface);
 
     ns3::Ptr<Ip> ip;
+    // Null if the relay's IP forwards.
+    ns3::Ptr<Host> onTheWay;
     ns3::Ptr<typename Family::Route> toBorrower;
     Address address = Address::GetAny();
     std::set<Flow> flows;
@@ -45,7 +56,8 @@ private:
 // Routes: it changes no packet but the TTL. The destination uses the lent address as one of its own, and sends from it
 // by way of the relay, whose IP forwards. Core networks such as ns-3's EPC deliver packets only to addresses of their
 // UEs, so the relay gets the answers; it recognises the destination's connections by what it has forwarded, and leaves
-// all other packets to its own TCP, which stays behind it.
+// all other packets to its own TCP, which stays behind it. Where the relay's agent acknowledges at once, packets of IPv4
+// pass the agent instead, both ways.
 class Relay : public ns3::IpL4Protocol {
 public:
     static ns3::TypeId GetTypeId();
@@ -58,6 +70,11 @@ public:
               ns3::Ipv6Address borrower);
     // Passes packets for `port` of `address` to the engine of the relay's agent.
     void Answer(ns3::Ptr<Host> engine, ns3::Ipv4Address address, uint16_t port);
+    // From now on, the destination's packets of IPv4 pass the relay's agent.
+    void PassThrough(ns3::Ptr<Host> engine);
+    // Return whether a packet that arrives is for the destination, and not for the owner.
+    bool IsForDestination(const ns3::Packet& packet, const ns3::Ipv4Header& header) const;
+    bool IsForDestination(const ns3::Packet& packet, const ns3::Ipv6Header& header) const;
     // Returns how many octets of packets it has passed on to the destination so far.
     uint64_t GetPassedOnBytes() const { return loan4.GetPassedOnBytes() + loan6.GetPassedOnBytes(); }
     // Returns the address of IPv4 that is lent; that of nobody (Ipv4Address::GetAny) if there is none.

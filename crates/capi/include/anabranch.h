@@ -90,10 +90,16 @@ typedef enum AnabranchAgentEventKind {
   // Of a destination: octets never arrived, and no relay is left to exclude: the connection was aborted. `flag` tells
   // whether no relay delivered anything any more; the links may be the cause.
   ANABRANCH_AGENT_EVENT_KIND_GAVE_UP = 9,
-  // Of a relay: a destination has called and proven its identity.
+  // Of a relay or a source: a destination has called and proven its identity.
   ANABRANCH_AGENT_EVENT_KIND_CALLED = 10,
-  // Of a relay: the last destination has left.
+  // Of a relay or a source: the last destination has left.
   ANABRANCH_AGENT_EVENT_KIND_DESERTED = 11,
+  // Of a source: a relay reports how crowded its link is. `connection` and `address_id` name the path that leads over
+  // it; `ratio`: the rate that its owner's flows want over what is left for each of them (rho).
+  ANABRANCH_AGENT_EVENT_KIND_LOAD = 12,
+  // Of a source: a relay that acknowledges at once reports how long data take from it to the destination.
+  // `connection` and `address_id` name the path that leads over it; `delay_ns`.
+  ANABRANCH_AGENT_EVENT_KIND_DELAY = 13,
 } AnabranchAgentEventKind;
 
 // Why a destination wants another set of relays.
@@ -181,20 +187,6 @@ typedef struct AnabranchAddress {
   uint8_t octets[16];
 } AnabranchAddress;
 
-// Measurements of a relay's link.
-typedef struct AnabranchLinkUse {
-  // Octets of packets that have arrived over the link so far, for whomever.
-  uint64_t delivered_bytes;
-  // Those of them for the relay's owner.
-  uint64_t local_bytes;
-  // Rate that the link would carry now, as the modem reports it, bit/s; `has_granted` tells whether it does.
-  uint64_t granted_bps;
-  // Whether `granted_bps` is known.
-  bool has_granted;
-  // Whether more data were waiting for the link all the time since the previous measurement, as far as is known.
-  bool backlogged;
-} AnabranchLinkUse;
-
 // An event of an agent. Members that `AnabranchAgentEventKind` does not name for the kind are zero.
 typedef struct AnabranchAgentEvent {
   // Kind of the event.
@@ -213,10 +205,18 @@ typedef struct AnabranchAgentEvent {
   uint64_t backup_bps;
   // A number; its meaning depends on the kind.
   uint64_t count;
+  // A connection; zero if it is over, or none of the program's.
+  uint64_t connection;
+  // How long data take.
+  uint64_t delay_ns;
+  // A ratio; its meaning depends on the kind.
+  double ratio;
   // Number of a relay in the destination's list.
   uint16_t relay;
   // A flag; its meaning depends on the kind.
   bool flag;
+  // Identifier of the destination's address (RFC 8684 section 3.2).
+  uint8_t address_id;
   // Number of relays in `from`.
   uint8_t from_len;
   // Number of relays in `to`.
@@ -226,6 +226,46 @@ typedef struct AnabranchAgentEvent {
   // Relays that are wanted now, in ascending order.
   uint16_t to[ANABRANCH_RELAYS_MAX];
 } AnabranchAgentEvent;
+
+// What one flow of a relay's owner receives.
+typedef struct AnabranchFlowUse {
+  // Octets of packets received so far.
+  uint64_t received_bytes;
+  // Octets of packets that it asked for so far; `has_demanded` tells whether that is known. Otherwise it counts as a
+  // flow that takes all it can get.
+  uint64_t demanded_bytes;
+  // Whether `demanded_bytes` is known.
+  bool has_demanded;
+} AnabranchFlowUse;
+
+// Measurements of a relay's link.
+typedef struct AnabranchLinkUse {
+  // Octets of packets that have arrived over the link so far, for whomever.
+  uint64_t delivered_bytes;
+  // Those of them for the relay's owner.
+  uint64_t local_bytes;
+  // Rate that the link would carry now, as the modem reports it, bit/s; `has_granted` tells whether it does.
+  uint64_t granted_bps;
+  // Whether `granted_bps` is known.
+  bool has_granted;
+  // Whether more data were waiting for the link all the time since the previous measurement, as far as is known.
+  bool backlogged;
+  // The owner's flows, `flows_len` of them, for reports on how crowded the link is; null if they are not known. Those
+  // that have ended stay in the list.
+  const struct AnabranchFlowUse *flows;
+  // Number of the owner's flows, always in the same order.
+  size_t flows_len;
+} AnabranchLinkUse;
+
+// What a relay's agent does with packets in transit.
+typedef struct AnabranchTransit {
+  // Whether they pass the agent: give them to `anabranch_forward_packet`, and do not forward them. Does not change.
+  bool takes_packets;
+  // Number of subflows that end at the relay and continue from there.
+  size_t splices;
+  // Octets that the relay holds until the destination wants them.
+  uint64_t held_bytes;
+} AnabranchTransit;
 
 // An event. Members that `AnabranchEventKind` does not name for the kind are zero.
 typedef struct AnabranchEvent {
@@ -283,17 +323,29 @@ enum AnabranchStatus anabranch_public_key(const uint8_t *secret, uint8_t *key);
 //
 // ```text
 // {"role": "destination", "source": "198.51.100.1:80", "relays": [
-//     {"path": "10.1.0.2", "control": "10.1.0.1:40001", "key": "...", "calls_from": "192.168.1.2"}]}
-// {"role": "relay", "control": "10.1.0.1:40001", "serves": ["..."]}
+//     {"path": "10.1.0.2", "control": "10.1.0.1:40001", "key": "...", "calls_from": "192.168.1.2"}],
+//  "source_agent": {"control": "198.51.100.1:40001", "key": "..."}}
+// {"role": "relay", "control": "10.1.0.1:40001", "serves": ["..."], "path": "10.1.0.2"}
+// {"role": "source", "control": "198.51.100.1:40001", "serves": ["..."]}
 // ```
 //
 // A destination knows relays by their numbers in the list, from 0. `path` is its own address on the path through the
 // relay, `control` the address and port of the relay's agent. It calls from `path`, or from `calls_from` where a relay
-// lends its own address. A relay answers the destinations whose keys it `serves`, at its address `control`.
+// lends its own address. A relay answers the destinations whose keys it `serves`, at its address `control`. It needs the
+// `path` only if packets pass through it (`anabranch_transit`): with `cooperation.relays` = "fast-ack", it ends the
+// subflows that join, and acknowledges at once; with `cooperation.forwarding`, it holds data until the destination wants
+// them.
 //
-// `settings_json` is null for the defaults, or an object with any of `target`, `cooperation` (`selection`, `watch`) and
-// `relay` (`bit_rate_max`, `local_rate`, `exaggerates`, `energy_nj_per_bit`). The names are those of scenario files
-// (scenarios/README.md), and each agent uses what concerns it, so all can get the same settings.
+// A source needs an agent if relays report to it (`cooperation.bandwidth_sharing`), or if it adapts windows to delays
+// (`cooperation.adaptive_congestion`). It answers as relays do. Destinations call their `source_agent`, which may be
+// left out, if there is something to report.
+//
+// `settings_json` is null for the defaults, or an object with any of `target`, `connection` (`receive_buffer`, which
+// `cooperation.forwarding` shares), `cooperation` (`relays`, `news`, `selection`, `adaptive_congestion`,
+// `bandwidth_sharing`, `forwarding`, `watch`) and `relay` (`bit_rate_max`, `local_rate`, `exaggerates`,
+// `energy_nj_per_bit`, `rho`). The names are those of scenario files (scenarios/README.md), and each
+// agent uses what concerns it, so all can get the same settings. One default differs: `bandwidth_sharing.demands` is
+// "estimated". `relay.rho` is the fixed value of one relay, `bandwidth_sharing.fixed` of scenario files.
 //
 // `secret` points to `ANABRANCH_KEY_LEN` octets, the private key of this agent (`anabranch_public_key`), and `seed` to
 // `ANABRANCH_SEED_LEN` octets for its randomness, which must never be used twice.
@@ -317,19 +369,41 @@ enum AnabranchStatus anabranch_start_agent(struct AnabranchEndpoint *endpoint,
 // `endpoint` is null or valid.
 enum AnabranchStatus anabranch_retire_agent(struct AnabranchEndpoint *endpoint, uint64_t now_ns);
 
-// Tells a relay's agent what its link carried so far: the answer to `ANABRANCH_AGENT_EVENT_KIND_MEASURE`.
-//
-// # Safety
-// `endpoint` is null or valid; `measured` is null or points to measurements.
-enum AnabranchStatus anabranch_measure(struct AnabranchEndpoint *endpoint,
-                                       const struct AnabranchLinkUse *measured,
-                                       uint64_t now_ns);
-
 // Returns the next event of the endpoint's agent. `ANABRANCH_STATUS_AGAIN` if there is none, or no agent.
 //
 // # Safety
 // Pointers are null or valid.
 enum AnabranchStatus anabranch_poll_agent_event(struct AnabranchEndpoint *endpoint, struct AnabranchAgentEvent *event);
+
+// Tells a relay's agent what its link carried so far: the answer to `ANABRANCH_AGENT_EVENT_KIND_MEASURE`.
+//
+// # Safety
+// `endpoint` is null or valid; `measured` is null or points to measurements, and their `flows` to as many as they say.
+enum AnabranchStatus anabranch_measure(struct AnabranchEndpoint *endpoint,
+                                       const struct AnabranchLinkUse *measured,
+                                       uint64_t now_ns);
+
+// Returns what the agent of a relay does with packets in transit. `ANABRANCH_STATUS_WRONG_STATE` if the endpoint has no
+// agent of a relay.
+//
+// # Safety
+// Pointers are null or valid.
+enum AnabranchStatus anabranch_transit(struct AnabranchEndpoint *endpoint, struct AnabranchTransit *transit);
+
+// Passes an IP packet in transit to a relay's agent: of TCP, from or to the destination's `path`, or an ICMP error about
+// such a packet. The agent passes it on, keeps it for later, or ends its subflow here. What should travel on,
+// `anabranch_poll_transmit` returns among the other packets; those to `path` go to the destination. The time to live
+// begins anew, and of the type of service only the congestion marking stays. A damaged packet returns
+// `ANABRANCH_STATUS_MALFORMED_PACKET` and changes nothing: drop it and continue.
+//
+// Packets of the relay's owner go to `anabranch_handle_packet`, even if they have the same address.
+//
+// # Safety
+// `endpoint` is null or valid; `packet` points to `len` octets.
+enum AnabranchStatus anabranch_forward_packet(struct AnabranchEndpoint *endpoint,
+                                              const uint8_t *packet,
+                                              size_t len,
+                                              uint64_t now_ns);
 
 // Changes settings of a connection: all that `config_json` names or, on an error, none. It is an object as for
 // `anabranch_connect`, with any of `congestion`, `scheduler`, `send_buffer_bytes`, `unsent_max_bytes`,

@@ -7,7 +7,6 @@ use cooperation::agent::Role;
 use host::{EndpointHost, Host as _};
 use transport::{ConnectionId, Endpoint, ListenerId};
 use units::Instant;
-use wire::Segment;
 
 use crate::address::{AnabranchAddress, read_address};
 use crate::agent::{AgentNews, Program};
@@ -27,10 +26,9 @@ pub struct AnabranchEndpoint {
     pub(crate) agent: AgentNews,
     pub(crate) connections: Handles<ConnectionId>,
     pub(crate) listeners: Handles<ListenerId>,
-    /// A segment that did not fit the caller's buffer.
-    pub(crate) held_back: Option<Segment>,
-    /// Octets of the packet being written.
-    pub(crate) scratch: Vec<u8>,
+    /// Octets of the latest packet to send, and whether the caller still waits for it: its buffer was too small.
+    pub(crate) packet: Vec<u8>,
+    pub(crate) has_packet: bool,
     now: Instant,
     broken: bool,
 }
@@ -138,8 +136,8 @@ pub unsafe extern "C" fn anabranch_endpoint_new(
             agent: AgentNews::default(),
             connections: Handles::default(),
             listeners: Handles::default(),
-            held_back: None,
-            scratch: Vec::new(),
+            packet: Vec::new(),
+            has_packet: false,
             now: Instant::ZERO,
             broken: false,
         };

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use host::Host as _;
+use units::Instant;
 use wire::{Segment, TooBig};
 
 use crate::endpoint::{AnabranchEndpoint, Room, read_octets, with_endpoint, write_out};
@@ -57,23 +58,34 @@ pub unsafe extern "C" fn anabranch_poll_transmit(
             let mut out = Room::new(out, capacity, "out")?;
             write_out(len, "len", 0)?;
             let now = endpoint.advance(now_ns)?;
-            let mut segment = Segment::default();
-            if let Some(held_back) = endpoint.held_back.take() {
-                segment = held_back;
-            } else if !endpoint.host.poll_transmit(&mut segment, now) {
+            if !endpoint.has_packet && !endpoint.write_packet(now) {
                 return Ok(AnabranchStatus::Again);
             }
-            let needed = segment.emitted_len();
+            let needed = endpoint.packet.len();
             write_out(len, "len", needed)?;
-            if needed > out.capacity {
-                endpoint.held_back = Some(segment);
+            endpoint.has_packet = needed > out.capacity;
+            if endpoint.has_packet {
                 let message = format!("the packet needs {needed} octets, capacity is {capacity}");
                 return Err(Failure::new(AnabranchStatus::BufferTooSmall, message));
             }
-            endpoint.scratch.clear();
-            segment.emit(&mut endpoint.scratch);
-            out.write(0, &endpoint.scratch);
+            out.write(0, &endpoint.packet);
             Ok(AnabranchStatus::Ok)
         })
+    }
+}
+
+impl AnabranchEndpoint {
+    /// Writes the next packet to send; returns false if there is none.
+    fn write_packet(&mut self, now: Instant) -> bool {
+        let mut segment = Segment::default();
+        self.packet.clear();
+        if self.host.poll_transmit(&mut segment, now) {
+            segment.emit(&mut self.packet);
+            return true;
+        }
+        // A packet in transit that is no segment.
+        let Some(octets) = self.host.poll_octets() else { return false };
+        self.packet.extend_from_slice(&octets);
+        true
     }
 }

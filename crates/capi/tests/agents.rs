@@ -1,108 +1,14 @@
 //! Agents through the C interface.
 
 use core::ptr;
-use std::ffi::{CStr, CString};
 
 use anabranch_c::{
-    ANABRANCH_KEY_LEN, ANABRANCH_NEVER, AnabranchAgentEvent, AnabranchAgentEventKind as Kind, AnabranchEndpoint,
-    AnabranchEvent, AnabranchLinkUse, AnabranchStatus, anabranch_endpoint_free, anabranch_endpoint_new,
-    anabranch_handle_packet, anabranch_handle_timeout, anabranch_last_error, anabranch_measure,
-    anabranch_poll_agent_event, anabranch_poll_event, anabranch_poll_timeout, anabranch_poll_transmit,
-    anabranch_public_key, anabranch_start_agent,
+    ANABRANCH_NEVER, AnabranchAgentEvent, AnabranchAgentEventKind as Kind, AnabranchLinkUse, AnabranchStatus,
+    anabranch_measure, anabranch_public_key, anabranch_start_agent,
 };
 use lab::scenario::load;
 
-/// An endpoint, and the private key of its agent.
-struct Host {
-    endpoint: *mut AnabranchEndpoint,
-    secret: [u8; ANABRANCH_KEY_LEN],
-}
-
-impl Host {
-    fn new(address: &str, secret: u8) -> Self {
-        let config = CString::new(format!(r#"{{"local_addresses": [{{"ip": "{address}"}}]}}"#)).unwrap();
-        let (mut endpoint, secret) = (ptr::null_mut(), [secret; ANABRANCH_KEY_LEN]);
-        // SAFETY: strings and variables of this function.
-        let status = unsafe { anabranch_endpoint_new(config.as_ptr(), secret.as_ptr(), &mut endpoint) };
-        assert_eq!(status, AnabranchStatus::Ok);
-        Self { endpoint, secret }
-    }
-
-    fn public_key(&self) -> String {
-        let mut key = [0_u8; ANABRANCH_KEY_LEN];
-        // SAFETY: variables of this function.
-        assert_eq!(unsafe { anabranch_public_key(self.secret.as_ptr(), key.as_mut_ptr()) }, AnabranchStatus::Ok);
-        key.iter().map(|octet| format!("{octet:02x}")).collect()
-    }
-
-    /// Starts the agent; returns the message of the error.
-    fn start(&self, place: &str, settings: &str) -> Result<(), String> {
-        let [place, settings] = [place, settings].map(|text| CString::new(text).unwrap());
-        let seed = self.secret.map(|octet| octet + 100);
-        // SAFETY: an endpoint, strings and variables of this function.
-        let status = unsafe {
-            let (secret, seed) = (self.secret.as_ptr(), seed.as_ptr());
-            anabranch_start_agent(self.endpoint, place.as_ptr(), settings.as_ptr(), secret, seed, 0)
-        };
-        // SAFETY: a string that is valid until the next failed call.
-        let message = || unsafe { CStr::from_ptr(anabranch_last_error()) }.to_string_lossy().into_owned();
-        if status == AnabranchStatus::Ok { Ok(()) } else { Err(message()) }
-    }
-
-    /// Passes all its packets to `other`; returns whether there were any.
-    fn transmit_to(&self, other: &Self, now_ns: u64) -> bool {
-        let (mut packet, mut len, mut any) = ([0_u8; 1500], 0, false);
-        // SAFETY: endpoints, and variables of this function.
-        unsafe {
-            while anabranch_poll_transmit(self.endpoint, now_ns, packet.as_mut_ptr(), packet.len(), &mut len)
-                == AnabranchStatus::Ok
-            {
-                any = true;
-                let status = anabranch_handle_packet(other.endpoint, packet.as_ptr(), len, now_ns);
-                assert_eq!(status, AnabranchStatus::Ok);
-            }
-        }
-        any
-    }
-
-    fn agent_event(&self) -> Option<AnabranchAgentEvent> {
-        let mut event = core::mem::MaybeUninit::uninit();
-        // SAFETY: an endpoint, and a variable of this function, which the call initialises.
-        let status = unsafe { anabranch_poll_agent_event(self.endpoint, event.as_mut_ptr()) };
-        // SAFETY: it was initialised.
-        (status == AnabranchStatus::Ok).then(|| unsafe { event.assume_init() })
-    }
-
-    fn event(&self) -> Option<AnabranchEvent> {
-        let mut event = AnabranchEvent::default();
-        // SAFETY: an endpoint, and a variable of this function.
-        (unsafe { anabranch_poll_event(self.endpoint, &mut event) } == AnabranchStatus::Ok).then_some(event)
-    }
-
-    fn measure(&self, measured: &AnabranchLinkUse, now_ns: u64) -> AnabranchStatus {
-        // SAFETY: an endpoint, and a variable of this function.
-        unsafe { anabranch_measure(self.endpoint, measured, now_ns) }
-    }
-
-    fn handle_timeout(&self, now_ns: u64) {
-        // SAFETY: an endpoint.
-        assert_eq!(unsafe { anabranch_handle_timeout(self.endpoint, now_ns) }, AnabranchStatus::Ok);
-    }
-
-    fn poll_timeout(&self) -> u64 {
-        let mut at_ns = 0;
-        // SAFETY: an endpoint, and a variable of this function.
-        assert_eq!(unsafe { anabranch_poll_timeout(self.endpoint, &mut at_ns) }, AnabranchStatus::Ok);
-        at_ns
-    }
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        // SAFETY: it is freed once.
-        unsafe { anabranch_endpoint_free(self.endpoint) };
-    }
-}
+use crate::host::Host;
 
 const SETTINGS: &str = r#"{"target": {"bit_rate": "2 Mbit/s"}, "cooperation": {"selection": {"method": "ssrs"}}}"#;
 
@@ -202,6 +108,15 @@ fn errors_name_the_field() {
         (r#"{"cooperation": {"watch": {"patience": "10 ms"}}}"#, "cooperation.watch.patience"),
         (r#"{"cooperation": {"selection": {"advert_period": "10 s"}}}"#, "advert_period: is longer than the period"),
         (r#"{"relay": {"exaggerates": -1}}"#, "relay.exaggerates"),
+        (r#"{"relay": {"rho": 0}}"#, "relay.rho"),
+        (r#"{"cooperation": {"adaptive_congestion": {"eta_min": 0.5}}}"#, "adaptive_congestion: eta_min = 0.5"),
+        (r#"{"cooperation": {"adaptive_congestion": {"reductions_max": 0}}}"#, "adaptive_congestion: "),
+        (r#"{"cooperation": {"adaptive_congestion": {"period": "1 ms"}}}"#, "adaptive_congestion.period"),
+        (r#"{"cooperation": {"bandwidth_sharing": {"period": "1 ms"}}}"#, "bandwidth_sharing.period"),
+        (r#"{"cooperation": {"bandwidth_sharing": {"rho": "eq7.4"}}}"#, "eq7.4"),
+        (r#"{"cooperation": {"forwarding": {}}}"#, "forwarding.range_packets: is missing"),
+        (r#"{"cooperation": {"forwarding": {"range_packets": 0}}}"#, "forwarding.range_packets: is zero"),
+        (r#"{"cooperation": {"forwarding": {"range_packets": 9, "threshold": "0 %"}}}"#, "forwarding.threshold"),
         (r#"{"cooperation": {"selection": {"estimator": "guess"}}}"#, "guess"),
         ("[]", "settings_json is no object"),
     ] {
@@ -240,8 +155,21 @@ name = "names"
 duration = "30 s"
 target = { bit_rate = "3 Mbit/s", tolerance = "5 %" }
 workload = { kind = "bulk" }
+[cooperation]
+relays = "fast-ack"
+news = "sparing"
 [cooperation.watch]
 patience = "4 s"
+[cooperation.adaptive_congestion]
+relay_delays = true
+acts_on = "waiting"
+[cooperation.bandwidth_sharing]
+start = "1 s"
+[cooperation.forwarding]
+range_packets = 100
+shares = "by-rate"
+count = "any"
+hold_buffer = "64 kB"
 [cooperation.selection]
 method = "greedy-thesis"
 hold_down_periods = 2
@@ -257,12 +185,18 @@ wifi = { rate = "20 Mbit/s", delay = "2 ms" }
     let scenario = load("names.toml", text, &[]).expect("a scenario");
     let settings = serde_json::json!({
         "target": serde_json::to_value(scenario.target).unwrap(),
-        "cooperation": {
-            "selection": serde_json::to_value(&scenario.cooperation.selection).unwrap(),
-            "watch": serde_json::to_value(scenario.cooperation.watch).unwrap(),
-        },
+        "connection": {"receive_buffer": "256 kB"},
+        "cooperation": serde_json::to_value(&scenario.cooperation).unwrap(),
     });
-    assert_eq!(settings["cooperation"]["selection"].as_object().unwrap().len(), 12, "{settings}");
-    let place = r#"{"role": "destination", "source": "10.0.0.1:80", "relays": []}"#;
-    assert_eq!(Host::new("10.1.0.2", 1).start(place, &settings.to_string()), Ok(()));
+    let count = |module: &str| settings["cooperation"][module].as_object().unwrap().len();
+    let modules = ["selection", "adaptive_congestion", "bandwidth_sharing", "forwarding", "watch"];
+    assert_eq!(modules.map(count), [12, 8, 4, 5, 1], "{settings}");
+    assert_eq!(settings["cooperation"].as_object().unwrap().len(), 2 + modules.len(), "{settings}");
+    for place in [
+        r#"{"role": "destination", "source": "10.0.0.1:80", "relays": []}"#,
+        r#"{"role": "relay", "control": "10.1.0.1:40001", "serves": [], "path": "10.1.0.2"}"#,
+        r#"{"role": "source", "control": "10.0.0.1:40001", "serves": []}"#,
+    ] {
+        assert_eq!(Host::new("10.1.0.2", 1).start(place, &settings.to_string()), Ok(()));
+    }
 }

@@ -3,4 +3,6 @@
 mod agents;
 mod c_program;
 mod header;
+mod host;
 mod ns3;
+mod transit;

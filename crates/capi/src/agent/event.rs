@@ -3,12 +3,15 @@
 use cooperation::agent::Role;
 use cooperation::agent::destination::DestinationEvent;
 use cooperation::agent::relay::RelayEvent;
+use cooperation::agent::source::SourceEvent;
 use cooperation::channel::to_destination::Offer;
+use cooperation::channel::to_source::ToSource;
 use cooperation::relay_selection::RelayId;
 use cooperation::relay_selection::manager::{Cause, Report};
 use cooperation::relay_selection::trigger::Outage;
 use host::Agent as _;
 use units::{Instant, Rate};
+use wire::mptcp::Token;
 
 use crate::endpoint::{AnabranchEndpoint, with_endpoint, write_out};
 use crate::status::AnabranchStatus;
@@ -46,10 +49,16 @@ pub enum AnabranchAgentEventKind {
     /// Of a destination: octets never arrived, and no relay is left to exclude: the connection was aborted. `flag` tells
     /// whether no relay delivered anything any more; the links may be the cause.
     GaveUp = 9,
-    /// Of a relay: a destination has called and proven its identity.
+    /// Of a relay or a source: a destination has called and proven its identity.
     Called = 10,
-    /// Of a relay: the last destination has left.
+    /// Of a relay or a source: the last destination has left.
     Deserted = 11,
+    /// Of a source: a relay reports how crowded its link is. `connection` and `address_id` name the path that leads over
+    /// it; `ratio`: the rate that its owner's flows want over what is left for each of them (rho).
+    Load = 12,
+    /// Of a source: a relay that acknowledges at once reports how long data take from it to the destination.
+    /// `connection` and `address_id` name the path that leads over it; `delay_ns`.
+    Delay = 13,
 }
 
 /// Why a destination wants another set of relays.
@@ -85,7 +94,7 @@ impl From<Cause> for AnabranchCause {
 
 /// An event of an agent. Members that `AnabranchAgentEventKind` does not name for the kind are zero.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AnabranchAgentEvent {
     /// Kind of the event.
     pub kind: AnabranchAgentEventKind,
@@ -103,10 +112,18 @@ pub struct AnabranchAgentEvent {
     pub backup_bps: u64,
     /// A number; its meaning depends on the kind.
     pub count: u64,
+    /// A connection; zero if it is over, or none of the program's.
+    pub connection: u64,
+    /// How long data take.
+    pub delay_ns: u64,
+    /// A ratio; its meaning depends on the kind.
+    pub ratio: f64,
     /// Number of a relay in the destination's list.
     pub relay: u16,
     /// A flag; its meaning depends on the kind.
     pub flag: bool,
+    /// Identifier of the destination's address (RFC 8684 section 3.2).
+    pub address_id: u8,
     /// Number of relays in `from`.
     pub from_len: u8,
     /// Number of relays in `to`.
@@ -128,8 +145,12 @@ impl AnabranchAgentEvent {
         offered_bps: 0,
         backup_bps: 0,
         count: 0,
+        connection: 0,
+        delay_ns: 0,
+        ratio: 0.0,
         relay: 0,
         flag: false,
+        address_id: 0,
         from_len: 0,
         to_len: 0,
         from: [0; ANABRANCH_RELAYS_MAX],
@@ -187,6 +208,29 @@ impl AnabranchAgentEvent {
     }
 }
 
+impl AnabranchAgentEvent {
+    /// `number_of` returns the number of the connection with a token.
+    fn of_source(event: &SourceEvent, now: Instant, number_of: impl FnOnce(Token) -> Option<u64>) -> Self {
+        use AnabranchAgentEventKind as Kind;
+        match event {
+            SourceEvent::Called { at } => Self::at(Kind::Called, *at),
+            SourceEvent::Deserted { at } => Self::at(Kind::Deserted, *at),
+            SourceEvent::Told(ToSource::Load { connection, address_id, load }) => Self {
+                connection: number_of(*connection).unwrap_or(0),
+                address_id: address_id.0,
+                ratio: load.ratio,
+                ..Self::at(Kind::Load, now)
+            },
+            SourceEvent::Told(ToSource::Delay { connection, address_id, delay }) => Self {
+                connection: number_of(*connection).unwrap_or(0),
+                address_id: address_id.0,
+                delay_ns: delay.delay.as_nanos(),
+                ..Self::at(Kind::Delay, now)
+            },
+        }
+    }
+}
+
 /// Returns relays as a list with its length.
 fn listed(relays: &[RelayId]) -> (u8, [u16; ANABRANCH_RELAYS_MAX]) {
     let mut list = [0; ANABRANCH_RELAYS_MAX];
@@ -206,9 +250,19 @@ impl AnabranchEndpoint {
             self.agent.ready = true;
             return Some(AnabranchAgentEvent::at(Kind::Ready, now));
         }
-        self.host.with_agent_mut(|role, _| {
+        let Self { host, connections, .. } = self;
+        host.with_agent_mut(|role, engine| {
             if let Some(agent) = role.destination_mut() {
                 return agent.poll_event().map(|event| AnabranchAgentEvent::of_destination(&event, now));
+            }
+            if let Some(agent) = role.source_mut() {
+                let event = agent.poll_event()?;
+                return Some(AnabranchAgentEvent::of_source(&event, now, |token| {
+                    engine
+                        .by_token(token)
+                        .filter(|known| connections.has(*known))
+                        .map(|known| connections.number(known))
+                }));
             }
             let relay = role.relay_mut()?;
             core::iter::from_fn(|| relay.poll_event()).find_map(|event| AnabranchAgentEvent::of_relay(&event))

@@ -5,6 +5,7 @@
 //! settings   settings of cooperation, by the names of scenario files
 //! build      agents from both
 //! event      events of agents as one flat C struct
+//! relay      what a relay's program tells its agent: measurements, and packets in transit
 //! ```
 //!
 //! The agents are those of the simulator. They exchange messages on TCP connections of the endpoint, of which the
@@ -13,24 +14,29 @@
 mod build;
 mod event;
 mod peers;
+mod relay;
 mod settings;
 
 use core::ffi::c_char;
 use std::collections::VecDeque;
 
 use cooperation::agent::Role;
-use cooperation::agent::relay::Measurement;
 use cooperation::channel::Identity;
-use cooperation::relay_selection::monitor::LinkUse;
 use host::{Agent as _, App};
 use transport::{ConnectionConfig, Endpoint, Event, SUBFLOWS_CAP};
-use units::{Instant, Rate};
+use units::Instant;
 use wire::Segment;
 
 use crate::endpoint::{AnabranchEndpoint, with_endpoint};
 use crate::status::{AnabranchStatus, Failure, guard};
+use build::Needs;
 pub use event::{
     ANABRANCH_RELAYS_MAX, AnabranchAgentEvent, AnabranchAgentEventKind, AnabranchCause, anabranch_poll_agent_event,
+};
+
+pub use relay::{
+    AnabranchFlowUse, AnabranchLinkUse, AnabranchTransit, anabranch_forward_packet, anabranch_measure,
+    anabranch_transit,
 };
 
 /// Octets of a key, private or public.
@@ -60,9 +66,8 @@ pub(crate) struct AgentNews {
     ready: bool,
     /// Whether it was asked to measure, and has not done so yet.
     asked: bool,
-    /// Number of subflows that a connection needs to change over from one set of relays to another, if the agent alone
-    /// opens them.
-    steers: Option<usize>,
+    /// What the agent needs of connections.
+    needs: Needs,
 }
 
 impl AnabranchEndpoint {
@@ -72,8 +77,8 @@ impl AnabranchEndpoint {
         if self.agent.asked { Instant::FAR_FUTURE } else { due }
     }
 
-    /// Handles a segment for this host. What a relay only passes on does not come this way, so its agent need not tell
-    /// it from the owner's segments, which may be for the same address.
+    /// Handles a segment for this host. What a relay passes on comes by `anabranch_forward_packet`, so its agent need
+    /// not tell it from the owner's segments, which may be for the same address.
     pub(crate) fn handle_segment(&mut self, mut segment: Segment, now: Instant) {
         use host::Host as _;
         match self.host.agent() {
@@ -82,12 +87,12 @@ impl AnabranchEndpoint {
         }
     }
 
-    /// Returns the settings of a connection that the program opens. Relay selection alone opens subflows, and needs
-    /// room for those of two sets.
+    /// Returns the settings of a connection that the program opens, with what the agent needs.
     pub(crate) fn adapted(&self, config: ConnectionConfig) -> ConnectionConfig {
-        let Some(subflows) = self.agent.steers else { return config };
-        let subflows_max = config.subflows_max.max(subflows).min(SUBFLOWS_CAP);
-        ConnectionConfig { path_manager: "manual".into(), subflows_max, ..config }
+        let Needs { steers, subflows } = self.agent.needs;
+        let subflows_max = config.subflows_max.max(subflows.min(SUBFLOWS_CAP));
+        let path_manager = if steers { "manual".into() } else { config.path_manager };
+        ConnectionConfig { path_manager, subflows_max, ..config }
     }
 }
 
@@ -119,17 +124,29 @@ pub unsafe extern "C" fn anabranch_public_key(secret: *const u8, key: *mut u8) -
 ///
 /// ```text
 /// {"role": "destination", "source": "198.51.100.1:80", "relays": [
-///     {"path": "10.1.0.2", "control": "10.1.0.1:40001", "key": "...", "calls_from": "192.168.1.2"}]}
-/// {"role": "relay", "control": "10.1.0.1:40001", "serves": ["..."]}
+///     {"path": "10.1.0.2", "control": "10.1.0.1:40001", "key": "...", "calls_from": "192.168.1.2"}],
+///  "source_agent": {"control": "198.51.100.1:40001", "key": "..."}}
+/// {"role": "relay", "control": "10.1.0.1:40001", "serves": ["..."], "path": "10.1.0.2"}
+/// {"role": "source", "control": "198.51.100.1:40001", "serves": ["..."]}
 /// ```
 ///
 /// A destination knows relays by their numbers in the list, from 0. `path` is its own address on the path through the
 /// relay, `control` the address and port of the relay's agent. It calls from `path`, or from `calls_from` where a relay
-/// lends its own address. A relay answers the destinations whose keys it `serves`, at its address `control`.
+/// lends its own address. A relay answers the destinations whose keys it `serves`, at its address `control`. It needs the
+/// `path` only if packets pass through it (`anabranch_transit`): with `cooperation.relays` = "fast-ack", it ends the
+/// subflows that join, and acknowledges at once; with `cooperation.forwarding`, it holds data until the destination wants
+/// them.
 ///
-/// `settings_json` is null for the defaults, or an object with any of `target`, `cooperation` (`selection`, `watch`) and
-/// `relay` (`bit_rate_max`, `local_rate`, `exaggerates`, `energy_nj_per_bit`). The names are those of scenario files
-/// (scenarios/README.md), and each agent uses what concerns it, so all can get the same settings.
+/// A source needs an agent if relays report to it (`cooperation.bandwidth_sharing`), or if it adapts windows to delays
+/// (`cooperation.adaptive_congestion`). It answers as relays do. Destinations call their `source_agent`, which may be
+/// left out, if there is something to report.
+///
+/// `settings_json` is null for the defaults, or an object with any of `target`, `connection` (`receive_buffer`, which
+/// `cooperation.forwarding` shares), `cooperation` (`relays`, `news`, `selection`, `adaptive_congestion`,
+/// `bandwidth_sharing`, `forwarding`, `watch`) and `relay` (`bit_rate_max`, `local_rate`, `exaggerates`,
+/// `energy_nj_per_bit`, `rho`). The names are those of scenario files (scenarios/README.md), and each
+/// agent uses what concerns it, so all can get the same settings. One default differs: `bandwidth_sharing.demands` is
+/// "estimated". `relay.rho` is the fixed value of one relay, `bandwidth_sharing.fixed` of scenario files.
 ///
 /// `secret` points to `ANABRANCH_KEY_LEN` octets, the private key of this agent (`anabranch_public_key`), and `seed` to
 /// `ANABRANCH_SEED_LEN` octets for its randomness, which must never be used twice.
@@ -161,7 +178,7 @@ pub unsafe extern "C" fn anabranch_start_agent(
             }
             let built = build::agent(peers, &settings, identity, seed)?;
             let now = endpoint.advance(now_ns)?;
-            endpoint.agent.steers = built.steers;
+            endpoint.agent.needs = built.needs;
             endpoint.host.with_agent_mut(|role, engine| {
                 *role = built.role;
                 role.start(engine, now);
@@ -184,62 +201,6 @@ pub unsafe extern "C" fn anabranch_retire_agent(endpoint: *mut AnabranchEndpoint
             endpoint.host.with_agent_mut(|role, engine| role.retire(engine, now));
             Ok(AnabranchStatus::Ok)
         })
-    }
-}
-
-/// Measurements of a relay's link.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AnabranchLinkUse {
-    /// Octets of packets that have arrived over the link so far, for whomever.
-    pub delivered_bytes: u64,
-    /// Those of them for the relay's owner.
-    pub local_bytes: u64,
-    /// Rate that the link would carry now, as the modem reports it, bit/s; `has_granted` tells whether it does.
-    pub granted_bps: u64,
-    /// Whether `granted_bps` is known.
-    pub has_granted: bool,
-    /// Whether more data were waiting for the link all the time since the previous measurement, as far as is known.
-    pub backlogged: bool,
-}
-
-/// Tells a relay's agent what its link carried so far: the answer to `ANABRANCH_AGENT_EVENT_KIND_MEASURE`.
-///
-/// # Safety
-/// `endpoint` is null or valid; `measured` is null or points to measurements.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn anabranch_measure(
-    endpoint: *mut AnabranchEndpoint,
-    measured: *const AnabranchLinkUse,
-    now_ns: u64,
-) -> AnabranchStatus {
-    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
-    unsafe {
-        with_endpoint(endpoint, |endpoint| {
-            let measured = *measured.as_ref().ok_or_else(|| Failure::null("measured"))?;
-            let now = endpoint.advance(now_ns)?;
-            let is_relay = endpoint.host.with_agent_mut(|role, engine| {
-                let relay = role.relay_mut();
-                relay.map(|agent| agent.handle_measurement(&measured.into(), engine, now)).is_some()
-            });
-            if !is_relay {
-                return Err(Failure::new(AnabranchStatus::WrongState, "the endpoint has no agent of a relay"));
-            }
-            endpoint.agent.asked = false;
-            Ok(AnabranchStatus::Ok)
-        })
-    }
-}
-
-impl From<AnabranchLinkUse> for Measurement {
-    fn from(measured: AnabranchLinkUse) -> Self {
-        let link = LinkUse {
-            local_bytes: measured.local_bytes,
-            delivered_bytes: measured.delivered_bytes,
-            backlogged: measured.backlogged,
-            granted: measured.has_granted.then(|| Rate::from_bps(measured.granted_bps)),
-        };
-        Self { link, flows: Vec::new() }
     }
 }
 

@@ -14,8 +14,9 @@ use crate::status::Failure;
 #[derive(Deserialize)]
 #[serde(tag = "role", rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Peers {
-    Destination { source: SocketAddr, relays: Vec<RelayPeer> },
-    Relay { control: SocketAddr, serves: Vec<Text<PublicKey>> },
+    Destination { source: SocketAddr, source_agent: Option<SourcePeer>, relays: Vec<RelayPeer> },
+    Relay { control: SocketAddr, serves: Vec<Text<PublicKey>>, path: Option<IpAddr> },
+    Source { control: SocketAddr, serves: Vec<Text<PublicKey>> },
 }
 
 /// A relay, as its destination knows it.
@@ -26,6 +27,14 @@ pub(super) struct RelayPeer {
     pub control: SocketAddr,
     pub key: Text<PublicKey>,
     pub calls_from: Option<IpAddr>,
+}
+
+/// The agent of a source, as its destinations know it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SourcePeer {
+    pub control: SocketAddr,
+    pub key: Text<PublicKey>,
 }
 
 /// Reads role and peers.
