@@ -48,8 +48,8 @@ impl Server {
         run_folder::make(place.folder()).map_err(Error::system(cannot("create")))?;
         // Sockets of killed daemons do no harm, but are of no use either.
         let _ = super::clean();
-        // The device's name is ours now, so any previous daemon of this name is dead. The socket gets its name only when
-        // it listens: other processes take one that refuses them for that of a killed daemon.
+        // The device's name is ours now, so any previous daemon of this name is dead. The socket gets its name only
+        // when it listens: other processes take one that refuses them for that of a killed daemon.
         let early = path.with_extension("early");
         let _ = fs::remove_file(&early);
         let listener = bind(&early).map_err(Error::system(cannot("listen on")))?;

@@ -152,7 +152,8 @@ impl Plumbing {
             None => self.lay_anew(index, uplink),
         };
         if laid.is_err() {
-            // What was switched on for it stays guarded, because the record names it. Positions are those of the caller's uplinks, to which this one does not belong.
+            // What was switched on for it stays guarded, because the record names it. Positions are those of the
+            // caller's uplinks, to which this one does not belong.
             match before {
                 Some((_, path)) => self.paths[index] = path,
                 None => self.paths.truncate(index),
@@ -225,8 +226,8 @@ impl Plumbing {
         Some(loss.map_or_else(JanitorLoss::Final, |()| JanitorLoss::Replaced))
     }
 
-    /// Checks the guard, and restores it if another program has removed any of it. Must be called now and then, in the network
-    /// namespace of [`Self::lay`]; reports each event once.
+    /// Checks the guard, and restores it if another program has removed any of it. Must be called now and then, in the
+    /// network namespace of [`Self::lay`]; reports each event once.
     pub fn check_guard(&mut self) -> Option<GuardLoss> {
         let is_unchanged = self.firewalls.as_ref().is_some_and(|heard| !firewalls::has_changed(heard));
         if self.purpose == Purpose::Kernel || is_unchanged && !self.lacks_guard {

@@ -190,8 +190,8 @@ impl Watch {
         self.known.iter().any(|known| known.interface == interface && known.there.is_some())
     }
 
-    /// Returns the addresses of this host's interfaces, with their networks, according to the last look; none before the
-    /// first.
+    /// Returns the addresses of this host's interfaces, with their networks, according to the last look; none before
+    /// the first.
     pub fn networks(&self) -> &[Network] {
         &self.networks
     }
