@@ -579,7 +579,8 @@ enum AnabranchStatus anabranch_close(struct AnabranchEndpoint *endpoint, uint64_
 // `endpoint` is null or valid.
 enum AnabranchStatus anabranch_abort(struct AnabranchEndpoint *endpoint, uint64_t connection, uint64_t now_ns);
 
-// Releases a closed connection with its statistics; its number is invalid from then on.
+// Releases a connection with its statistics; its number is invalid from then on. The connection must have closed
+// (event `ANABRANCH_EVENT_KIND_CLOSED`): `ANABRANCH_STATUS_WRONG_STATE` otherwise.
 //
 // # Safety
 // `endpoint` is null or valid.

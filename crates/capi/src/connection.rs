@@ -264,7 +264,8 @@ pub unsafe extern "C" fn anabranch_abort(
     }
 }
 
-/// Releases a closed connection with its statistics; its number is invalid from then on.
+/// Releases a connection with its statistics; its number is invalid from then on. The connection must have closed
+/// (event `ANABRANCH_EVENT_KIND_CLOSED`): `ANABRANCH_STATUS_WRONG_STATE` otherwise.
 ///
 /// # Safety
 /// `endpoint` is null or valid.
@@ -274,6 +275,10 @@ pub unsafe extern "C" fn anabranch_release(endpoint: *mut AnabranchEndpoint, con
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
+            if endpoint.host.endpoint.stats(id).is_some_and(|stats| stats.closed_at.is_none()) {
+                let why = "the connection has not closed: abort it, and wait for the event";
+                return Err(Failure::new(AnabranchStatus::WrongState, why));
+            }
             endpoint.host.endpoint.release(id);
             endpoint.connections.remove(connection);
             Ok(AnabranchStatus::Ok)

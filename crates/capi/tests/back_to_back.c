@@ -281,6 +281,8 @@ static void misuse(struct host *host, uint64_t now_ns) {
             ANABRANCH_STATUS_BUFFER_TOO_SMALL);
     REQUIRE(len > sizeof little && len < PACKET_MAX);
     REQUIRE(anabranch_close(host->endpoint, 12345, now_ns) == ANABRANCH_STATUS_UNKNOWN);
+    REQUIRE(anabranch_release(host->endpoint, host->connection) == ANABRANCH_STATUS_WRONG_STATE);
+    REQUIRE(strstr(anabranch_last_error(), "has not closed") != NULL);
     REQUIRE(anabranch_set_corked(host->endpoint, 12345, true, now_ns) == ANABRANCH_STATUS_UNKNOWN);
     REQUIRE(anabranch_pending_accepts(host->endpoint, 12345, &len) == ANABRANCH_STATUS_UNKNOWN);
     REQUIRE(anabranch_readable_bytes(host->endpoint, host->connection, NULL) == ANABRANCH_STATUS_INVALID_ARGUMENT);

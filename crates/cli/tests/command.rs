@@ -245,6 +245,15 @@ fn a_device_is_forgotten_in_either_order_of_words() {
 fn what_is_refused_is_said_in_words_that_help() {
     let tiny = contains("less than a packet").and(contains("write 1kB or more"));
     anabranch(&["relay", "--share", "lo", "--volume", "0.5B/day", "--dry-run"]).code(2).stderr(tiny);
+    for part in ["daemon::pairings", "rely", "daem", ""] {
+        let log = format!("info,{part}=debug");
+        let unknown = contains(format!("no part \"{part}\" that logs")).and(contains("daemon::pairing, "));
+        anabranch(&["relay", "--share", "lo", "--log", &log, "--dry-run"]).code(2).stderr(unknown);
+    }
+    for log in ["info,daemon::pairing=debug,engine=trace,anabranch=off", "daemon::proxy=trace", "daemon=off"] {
+        let other = contains("that logs").not();
+        anabranch(&["relay", "--share", "no-such-link", "--log", log, "--dry-run"]).failure().stderr(other);
+    }
     let missing = contains("no-such-link");
     anabranch(&["relay", "--share", "no-such-link", "--volume", "1TB/month", "--dry-run"]).failure().stderr(missing);
     for rate in ["1bit/s", "1k", "0.000001M", "15.9k"] {

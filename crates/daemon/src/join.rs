@@ -33,7 +33,7 @@ use host::{Alone, EndpointHost};
 use linux::attachment::{Attachment, MTU};
 use linux::driver::{Driver, Remote};
 use linux::stop::Stop;
-use linux::uplink::{self, Families, LENDER, Network, Plan, Plumbing, Surroundings, Uplink};
+use linux::uplink::{self, Families, LENDER, Plan, Plumbing, Surroundings, Uplink};
 use linux::{EngineOptions, Error, Result};
 use serde_json::Value;
 use tracing::{debug, error, info, trace, warn};
@@ -121,8 +121,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     let waker = driver.waker()?;
     let used = roster.used();
     let own = uplink::own_networks()?;
-    proxy_config.forbidden.extend(own.iter().map(|network| network.address));
-    proxy_config.broadcasts.extend(own.iter().filter_map(Network::broadcast));
+    proxy_config.set_networks(&own);
     let shared: Shared = Arc::new(Mutex::new(roster));
     if options.names_over_uplinks {
         look_up_over_uplinks(&mut proxy_config, &shared);
@@ -155,6 +154,8 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
             let (over, shared, remote) = (&over, &shared, &remote);
             scope.spawn(move || follow(links, over, |status| handle_link(status, shared, remote)));
         }
+        // After the keeper's start: a new janitor needs its rights.
+        rights::stay_without()?;
         // The proxy watches `stop`: it ends in good order, and the driver ends with it.
         let ended = driver.run_with(&mut host, &Stop::new()?, Some(source.as_fd()));
         // Releases threads that still wait for the driver's answers.
@@ -209,9 +210,10 @@ fn tell_what_there_is(wrong: &[String], uplinks: &[Uplink]) -> Result<()> {
     Ok(())
 }
 
-/// Carries packets of links to relays until `over`. If that fails, subflows over relays die and the others go on.
+/// Carries packets of links to relays until `over`. If that fails, subflows over relays die and the others go on. Gives
+/// up the calling thread's rights first: the search for relays reads what strangers send.
 pub(crate) fn follow(links: Links, over: &Stop, told: impl FnMut(&LinkStatus)) {
-    if let Err(error) = links.run(over, told) {
+    if let Err(error) = rights::give_up_for_good().and_then(|()| links.run(over, told)) {
         error!("continuing without relays ({error}): restart this program soon");
     }
 }

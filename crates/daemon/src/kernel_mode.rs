@@ -23,7 +23,7 @@ mod manager_tests;
 mod meters;
 mod state;
 
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Mutex;
 use std::thread;
 
@@ -32,7 +32,7 @@ use linux::mptcp::{EndedSockets, Monitor, PathManager};
 use linux::stop::Stop;
 use linux::uplink::{self, Change, KERNEL, Plan, Plumbing, Surroundings, Uplink, Watch};
 use linux::{Error, Result};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::Value;
@@ -125,18 +125,24 @@ pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)
     ready(&lock(&state).status(clock.now())?);
     let over = Stop::new()?;
     let end = over.handle()?.on_drop();
+    let links_changed =
+        eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(Error::system("wake a thread"))?;
     thread::scope(|scope| {
         scope.spawn(|| server.serve(&over, |request| answer(request, &state, clock)));
         if let Some(links) = links {
-            let (over, state) = (&over, &state);
+            let (over, state, links_changed) = (&over, &state, &links_changed);
             let told = move |status: &LinkStatus| {
-                let changed = lock(state).handle_link(status, clock.now());
-                changed.iter().for_each(|line| info!(uplink = status.interface, relay = status.relay, "{line}"));
+                let Some(line) = lock(state).handle_link(status) else { return };
+                info!(uplink = status.interface, relay = status.relay, "{line}");
+                // The keeper has the right to act on it. If the counter is full, it is woken anyway.
+                let _ = rustix::io::write(links_changed, &1_u64.to_ne_bytes());
             };
             scope.spawn(move || follow(links, over, told));
         }
         let jumps = Jumps::since(Times::now());
-        let ended = Keeper { plumbing, watch, monitor, ended_sockets, state: &state, clock, jumps }.keep(stop);
+        let (state, links_changed) = (&state, &links_changed);
+        let keeper = Keeper { plumbing, watch, monitor, ended_sockets, state, links_changed, clock, jumps };
+        let ended = keeper.keep(stop);
         drop(end);
         ended
     })
@@ -149,6 +155,8 @@ struct Keeper<'a> {
     monitor: Monitor,
     ended_sockets: EndedSockets,
     state: &'a Mutex<State>,
+    /// Readable when links to relays have changed.
+    links_changed: &'a OwnedFd,
     clock: Clock,
     jumps: Jumps,
 }
@@ -197,9 +205,13 @@ impl Keeper<'_> {
         let nanos = deadline.saturating_since(now).as_nanos() + 1_000_000;
         let seconds = i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX);
         let span = Timespec { tv_sec: seconds, tv_nsec: i64::from((nanos % 1_000_000_000) as u32) };
-        let mut fds = [stop.as_fd(), self.watch.as_fd(), self.monitor.as_fd(), self.ended_sockets.as_fd()]
-            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-        match poll(&mut fds, Some(&span)) {
+        let changes = [self.watch.as_fd(), self.monitor.as_fd(), self.ended_sockets.as_fd()];
+        let fds = [stop.as_fd(), self.links_changed.as_fd()].into_iter().chain(changes);
+        let mut fds: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let woken = poll(&mut fds, Some(&span));
+        // Everything is looked at, whatever has changed.
+        let _ = rustix::io::read(self.links_changed, &mut [0; 8]);
+        match woken {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(Error::system("wait for events")(errno)),
         }

@@ -36,7 +36,58 @@ pub mod store;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// The parts of this package that log events, as the log names them, and `engine` for the engine of [`join()`].
+///
+/// [`join()`]: join::join
+pub const LOG_PARTS: [&str; 16] = [
+    "daemon::join",
+    "daemon::join::keeper",
+    "daemon::join::wanted",
+    "daemon::kernel_mode",
+    "daemon::kernel_mode::state",
+    "daemon::links::link",
+    "daemon::pairing",
+    "daemon::proxy::guard",
+    "daemon::relay",
+    "daemon::relay::allowed",
+    "daemon::relay::forwarder",
+    "daemon::relay::terms",
+    "daemon::relay::unheard",
+    "daemon::store",
+    "daemon::store::exposure",
+    "engine",
+];
+
 /// Locks a mutex, and ignores poisoning: every critical section leaves the value consistent, even if its thread panics.
 pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    fn sources(folder: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
+    }
+
+    #[test]
+    fn the_parts_that_log_are_listed() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let logs =
+            |path: &PathBuf| fs::read_to_string(path).unwrap().lines().any(|line| line.starts_with("use tracing::"));
+        let name = |path: PathBuf| {
+            let inner = path.with_extension("").strip_prefix(&folder).unwrap().to_str().unwrap().replace('/', "::");
+            // This one logs under the engine's name.
+            if inner == "join::engine_log" { "engine".to_owned() } else { format!("daemon::{inner}") }
+        };
+        let mut parts: Vec<String> = sources(&folder).into_iter().filter(logs).map(name).collect();
+        parts.retain(|part| part != "daemon::heard");
+        parts.sort();
+        assert_eq!(parts, LOG_PARTS);
+    }
 }

@@ -14,12 +14,12 @@ mod invitation;
 mod visitors;
 
 use std::io;
-use std::net::{IpAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::Duration as StdDuration;
 
 use cooperation::channel::Identity;
-use cooperation::link::pairing::{Borrower, Code, Lender, Pairing, PairingError};
+use cooperation::link::pairing::{Code, Lender, Pairing, PairingError};
 use cooperation::link::{Name, PORT};
 use linux::clock::{Clock, SleepClock};
 use linux::driver::random_seed;
@@ -27,6 +27,9 @@ use linux::stop::Stop;
 use linux::uplink;
 use linux::wait::wait;
 use linux::{Error, Result};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use socket2::{Domain, Socket, Type};
 use tracing::{debug, warn};
 use units::{Duration, Instant};
 
@@ -42,7 +45,7 @@ use visitors::{Admission, Banned, Outcome, Visitors};
 const CODE_LIFE: Duration = Duration::from_secs(300);
 /// Time limit for the relay's part, and for a connection attempt.
 const PATIENCE: Duration = Duration::from_secs(20);
-const CONNECT_PATIENCE: StdDuration = StdDuration::from_secs(5);
+const CONNECT_PATIENCE: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 /// Length of the queue of connections to accept.
 const BACKLOG: i32 = 64;
 /// Maximum number of them per turn.
@@ -167,7 +170,9 @@ impl Offer<'_> {
                 "too many wrong codes: someone on this network may be guessing; no device was paired".into(),
             ));
         }
-        warn!(%from, "someone at {from} typed a wrong code: the shown code is void and replaced by a new one");
+        // Those that are connected already keep the former code: a stranger that guesses must not break off a pairing.
+        warn!(%from, "someone at {from} typed a wrong code: a new one is shown, and the former one lets nobody in who \
+            connects from now on");
         self.tell_banned(from, banned);
         self.invitation.code = Code::draw(random_seed()?);
         (self.show)(&self.invitation);
@@ -256,14 +261,13 @@ fn only(relays: &[Shown]) -> Result<(Name, ScopedAddress)> {
 /// # Errors
 /// If no relay pairs there, if the code is wrong, or if the result cannot be stored.
 pub fn accept(store: &Store, own: &Name, invitation: &Invitation, stop: &Stop) -> Result<Name> {
-    let (address, stream) = connect(invitation)?;
+    let (address, stream) = connect(invitation, stop)?;
     let code = invitation.code;
     // A code allows one try, so first check that the result can be stored.
     let identity = store.identity()?;
     store.change_peers(|_| Ok(()))?;
     let mut pairing = Pairing::destination(identity, own.clone(), code, random_seed()?);
-    let paired = Exchange::new(&stream, stop, PATIENCE)
-        .and_then(|exchange| exchange.run(&mut pairing, Pairing::take_octets, Pairing::<Borrower>::handle_octets));
+    let paired = Exchange::new(&stream, stop, PATIENCE).and_then(|exchange| exchange.run(&mut pairing));
     let relay = paired.map_err(|broken| match broken {
         Broken::Stopped => Error::Interrupted,
         Broken::Own(error) => error,
@@ -282,17 +286,37 @@ pub fn accept(store: &Store, own: &Name, invitation: &Invitation, stop: &Stop) -
 }
 
 /// Connects to the first of the addresses that answers.
-fn connect(invitation: &Invitation) -> Result<(ScopedAddress, TcpStream)> {
+fn connect(invitation: &Invitation, stop: &Stop) -> Result<(ScopedAddress, TcpStream)> {
     let port = invitation.port;
     let mut wrong = Vec::new();
     for address in &invitation.addresses {
-        let stream = address.at(port).and_then(|place| TcpStream::connect_timeout(&place, CONNECT_PATIENCE));
+        let stream = address.at(port).and_then(|place| connect_to(place, stop));
         match stream {
             Ok(stream) => return Ok((address.clone(), stream)),
+            Err(_) if stop.is_triggered() => return Err(Error::Interrupted),
             Err(error) => wrong.push(format!("cannot reach {address} on TCP port {port}: {}", why_unreachable(&error))),
         }
     }
     Err(Error::Peer(wrong.join("; ")))
+}
+
+/// Connects to `place`, for at most [`CONNECT_PATIENCE`], and not after `stop`.
+fn connect_to(place: SocketAddr, stop: &Stop) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(place), Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    match socket.connect(&place.into()) {
+        Err(error) if error.raw_os_error() != Some(Errno::INPROGRESS.raw_os_error()) => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut fds = [PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN), PollFd::new(&socket, PollFlags::OUT)];
+    // Only a signal to this very thread interrupts it, and then it waits anew.
+    while poll(&mut fds, Some(&CONNECT_PATIENCE)) == Err(Errno::INTR) {}
+    match socket.take_error()? {
+        _ if !fds[0].revents().is_empty() => Err(io::ErrorKind::Interrupted.into()),
+        _ if fds[1].revents().is_empty() => Err(io::ErrorKind::TimedOut.into()),
+        Some(error) => Err(error),
+        None => Ok(socket.into()),
+    }
 }
 
 fn why_unreachable(error: &io::Error) -> String {
@@ -316,6 +340,36 @@ fn listen() -> Result<TcpListener> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_connection_attempt_ends_with_the_program() {
+        // The queue of a listener that accepts nothing is full: the kernel drops further SYNs.
+        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+        listener.listen(0).unwrap();
+        let place = listener.local_addr().unwrap().as_socket().unwrap();
+        let _kept = TcpStream::connect(place).unwrap();
+        let stop = Stop::new().unwrap();
+        let address = ScopedAddress::from(place.ip());
+        let invitation = Invitation { addresses: vec![address; 3], port: place.port(), code: Code::draw([1; 32]) };
+        let clock = Clock::start();
+        stop.handle().unwrap().stop();
+        assert!(matches!(connect(&invitation, &stop), Err(Error::Interrupted)));
+        assert!(clock.now() < Instant::ZERO + Duration::from_secs(4));
+    }
+
+    #[test]
+    fn a_relay_is_reached_or_it_is_told_why_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (place, stop) = (listener.local_addr().unwrap(), Stop::new().unwrap());
+        let code = Code::draw([1; 32]);
+        let addresses = vec![ScopedAddress::from(place.ip())];
+        let invitation = Invitation { addresses, port: place.port(), code };
+        assert!(connect(&invitation, &stop).is_ok());
+        drop(listener);
+        let why = connect(&invitation, &stop).unwrap_err().to_string();
+        assert!(why.contains("it is not pairing now"), "{why}");
+    }
 
     fn found(name: &str, addresses: &[&str]) -> Found {
         let addresses = addresses.iter().map(|address| ScopedAddress::from(address.parse::<IpAddr>().unwrap()));

@@ -66,6 +66,7 @@ use host::App;
 use host::uplinks::{HeldBack, Pauses, Shares};
 use linux::attachment::MTU;
 use linux::driver::OFFLOAD_PAYLOAD_MAX;
+use linux::uplink::Network;
 use slab::Slab;
 use transport::{ConnectionConfig, ConnectionId, ConnectionStats, Endpoint, Event};
 use units::{Deadlines, Duration, Instant};
@@ -124,6 +125,12 @@ pub struct ProxyConfig {
 pub type Ended = Arc<dyn Fn(&ConnectionStats) + Send + Sync>;
 
 impl ProxyConfig {
+    /// Sets which addresses this device has, and the broadcast addresses of their networks.
+    pub fn set_networks(&mut self, own: &[Network]) {
+        self.forbidden = own.iter().map(|network| network.address).collect();
+        self.broadcasts = own.iter().filter_map(Network::broadcast).collect();
+    }
+
     /// Creates a configuration with the defaults, for a proxy at `listen`.
     pub fn new(listen: SocketAddr) -> Self {
         let connection = ConnectionConfig {
@@ -293,6 +300,11 @@ impl Proxy {
     /// If the kernel refuses to watch another descriptor.
     pub fn end_at(&self, stop: BorrowedFd<'_>) -> io::Result<()> {
         self.poller.add(stop, STOP)
+    }
+
+    /// Notes that this device has other addresses than before: see [`ProxyConfig::set_networks`].
+    pub fn set_networks(&mut self, own: &[Network]) {
+        self.config.set_networks(own);
     }
 
     /// Assigns an address of the engine to another uplink, with this name.

@@ -14,6 +14,7 @@
 //! courtesy     the limits on lent traffic, and what passes through them
 //! shaper       limits the rate of one direction
 //! volume       how much of a data plan may be lent, and how much was used
+//! storer       stores that from a thread of its own
 //! battery      this device's charge
 //! scavenger    how much may be lent while the owner uses the link too
 //! capacity     estimate of the shared link's capacity
@@ -40,6 +41,7 @@ mod scavenger;
 mod shaper;
 mod splices;
 pub mod status;
+mod storer;
 mod terms;
 mod unheard;
 mod vacated;
@@ -177,10 +179,6 @@ pub fn relay(
     let mut forwarder = Forwarder::new(socket, tun, answerer, allowed, Arc::clone(&shared), splices, Clock::start());
     forwarder.look_first();
     rights::give_up_beside(Some(&store))?;
-    // After the process has given up its privileges: the announcement's thread parses data of strangers.
-    let announcement = Announcement::of_lending(&options.name, public_key, &options.share);
-    let announcement = announcement.map_err(|error| warn!("{error}")).ok();
-    ready(&lock(&shared).status);
     let over = Stop::new()?;
     let end = over.handle()?.on_drop();
     thread::scope(|scope| {
@@ -189,6 +187,12 @@ pub fn relay(
             Keeper { plumbing, watch, shared: &shared, jumps, is_unguarded: false, cannot_forget: false, addresses };
         scope.spawn(|| keeper.keep(&over));
         scope.spawn(|| server.serve(&over, |request| answer(request, &shared)));
+        // After the keeper's start: a new janitor needs its rights. All others read what strangers send, also the
+        // announcement's thread.
+        rights::stay_without()?;
+        let announcement = Announcement::of_lending(&options.name, public_key, &options.share);
+        let announcement = announcement.map_err(|error| warn!("{error}")).ok();
+        ready(&lock(&shared).status);
         if options.pair {
             scope.spawn(|| pair(&store, &options.name, &shared, &over, &show));
         }

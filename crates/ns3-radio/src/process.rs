@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread::{self, JoinHandle};
 
 use lab::run::Entry;
 use network::Gate;
@@ -61,6 +62,8 @@ pub struct Process {
     /// `None` once it is told to end.
     input: Option<BufWriter<ChildStdin>>,
     output: BufReader<ChildStdout>,
+    /// Reads what it says on its standard error, which it must not wait to be read. `None` once the words were taken.
+    words: Option<JoinHandle<Vec<u8>>>,
     line: String,
 }
 
@@ -74,11 +77,13 @@ impl Process {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Ctrl-C is for this process, which then ends the other one in good order.
         let mut child = command.process_group(0).spawn().map_err(|source| start_error(program, source))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+        let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
             return Err(Error::Ended(String::new()));
         };
         let (input, output) = (Some(BufWriter::new(input)), BufReader::new(output));
-        let mut process = Self { child, input, output, line: String::new() };
+        let words = Some(thread::spawn(move || last_words(errors)));
+        let mut process = Self { child, input, output, words, line: String::new() };
         process.tell(format_args!("{settings}begin"))?;
         match process.hear()? {
             "ready" => Ok(process),
@@ -126,12 +131,11 @@ impl Process {
     /// Waits for its end, and returns what it said last.
     fn ended(&mut self) -> Error {
         self.input = None;
-        let mut words = String::new();
-        let errors = self.child.stderr.take();
-        errors.map(|errors| errors.take(WORDS_MAX as u64).read_to_string(&mut words));
+        // What it has said stays in the pipe.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        Error::Ended(words.trim().to_owned())
+        let words = self.words.take().and_then(|words| words.join().ok()).unwrap_or_default();
+        Error::Ended(String::from_utf8_lossy(&words).trim().to_owned())
     }
 }
 
@@ -141,6 +145,19 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Reads to the end, and returns the last octets.
+fn last_words(mut errors: impl Read) -> Vec<u8> {
+    let (mut words, mut room) = (Vec::new(), [0; 4096]);
+    while let Ok(len) = errors.read(&mut room) {
+        if len == 0 {
+            break;
+        }
+        words.extend_from_slice(&room[..len]);
+        words.drain(..words.len().saturating_sub(WORDS_MAX));
+    }
+    words
 }
 
 fn start_error(program: &Path, source: std::io::Error) -> Error {
@@ -180,6 +197,27 @@ fn parse(line: &str) -> Option<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A program that first says more than a pipe holds.
+    fn talkative(then: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("radio");
+        let talk =
+            "i=0; while [ $i -lt 3000 ]; do echo \"a warning of some length, number $i\" >&2; i=$((i + 1)); done";
+        std::fs::write(&path, format!("#!/bin/sh\nread line\n{talk}\n{then}\n")).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn a_program_that_says_much_goes_on_and_its_last_words_are_told() {
+        let (_folder, path) = talkative("echo ready; read line; echo t 5");
+        let mut process = Process::start(&path, "").unwrap();
+        assert_eq!(process.run(Instant::from_nanos(5), &mut Vec::new()).unwrap(), Instant::from_nanos(5));
+        let (_folder, path) = talkative("echo it cannot >&2");
+        let Err(Error::Ended(words)) = Process::start(&path, "") else { panic!("it has ended") };
+        assert!(words.ends_with("number 2999\nit cannot") && words.len() <= WORDS_MAX, "{words}");
+    }
 
     #[test]
     fn answers_are_understood_or_not() {

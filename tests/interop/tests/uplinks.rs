@@ -66,8 +66,13 @@ fn sleep(span: Duration) {
 
 /// Creates the plumbing of an engine on both uplinks, and the engine.
 fn plumb(laptop: &Namespace) -> linux::Result<(linux::attachment::Attachment, Plumbing)> {
+    plumb_over(laptop, &USB)
+}
+
+/// Does the same on these uplinks.
+fn plumb_over(laptop: &Namespace, interfaces: &[&str]) -> linux::Result<(linux::attachment::Attachment, Plumbing)> {
     laptop.run(|| {
-        let uplinks = uplink::discover(&names(&USB))?;
+        let uplinks = uplink::discover(&names(interfaces))?;
         let (attachment, paths) = uplink::attach(&uplinks, Families::OfNow)?;
         let plan = uplink::plan(attachment.tun.name(), &paths, &Surroundings::look(&uplinks)?)?;
         Ok((attachment, Plumbing::lay(plan, &Stop::new()?)?))
@@ -209,6 +214,58 @@ fn strangers_get_nowhere_through_the_laptop() {
     output(stranger, "python3", &["-c", knock]);
     sleep(Duration::from_millis(100));
     assert!(attachment.tun.read().unwrap().is_none(), "the engine has heard of a stranger");
+}
+
+/// Like a Wi-Fi without an address: its interface stays.
+#[test]
+fn an_uplink_that_is_replaced_forwards_nothing() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let third = ["link add third type veth peer name far", "link set third up", "link set far up"];
+    net.laptop.ip(third.map(str::to_owned)).unwrap();
+    net.laptop.ip(["address add 10.77.0.1/24 dev third".into()]).unwrap();
+    let stranger = net.phone(0);
+    let on_lan = ["address add 192.168.42.66/24 dev lan", "route add 10.77.0.0/24 via 192.168.42.10"];
+    stranger.ip(on_lan.map(str::to_owned)).unwrap();
+    let count = "add table inet watch; add chain inet watch pass { type filter hook postrouting priority 300; }; \
+        add rule inet watch pass ip saddr 192.168.42.66 counter";
+    output(&net.laptop, "nft", &[count]);
+    let passed = || output(&net.laptop, "nft", &["list", "table", "inet", "watch"]);
+    let knock = "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+        s.bind(('192.168.42.66', 0)); s.sendto(b'x' * 100, ('10.77.0.2', 9))";
+    let forwarding = |name: &str| format!("ipv4/conf/{name}/forwarding");
+    let is_on = |name: &str| output(&net.laptop, "cat", &[&format!("/proc/sys/net/{}", forwarding(name))]) == "1\n";
+    net.unplug(1);
+    let (attachment, mut plumbing) = plumb_over(&net.laptop, &["usb0"]).unwrap();
+    net.plug_in(1);
+    let newcomer = net.laptop.run(|| uplink::discover(&names(&["usb1"])).unwrap().remove(0)).unwrap();
+    assert!(is_on("usb0") && !is_on("usb1"));
+    let mut admit = |uplink, predecessor| net.laptop.run(|| plumbing.admit(uplink, predecessor)).unwrap();
+
+    // The kernel refuses its route, after everything else was done.
+    let mut odd = newcomer.clone();
+    odd.v4.as_mut().unwrap().gateway = Some(std::net::Ipv4Addr::new(224, 0, 0, 1).into());
+    assert!(admit(&odd, Some("usb0")).is_err());
+    assert!(!is_on("usb0") && is_on("usb1"));
+    net.laptop.run(|| plumbing.replace(&uplink::discover(&names(&["usb0"]))?[0])).unwrap().unwrap();
+    let guards = |name: &str| {
+        let rule = format!("meta nfproto ipv4 iifname \"{name}\" oifname != \"anabranch*\" drop");
+        output(&net.laptop, "nft", &["list", "ruleset"]).contains(&rule)
+    };
+    assert!(is_on("usb0") && guards("usb0") && guards("usb1"));
+
+    let mut admit = |uplink, predecessor| net.laptop.run(|| plumbing.admit(uplink, predecessor)).unwrap();
+    assert_eq!(admit(&newcomer, Some("usb0")).unwrap(), 0);
+    assert!(!is_on("usb0") && is_on("usb1") && guards("usb1"));
+    for _ in 0..3 {
+        output(stranger, "python3", &["-c", knock]);
+        sleep(Duration::from_millis(100));
+    }
+    assert!(passed().contains("packets 0 "), "{}", passed());
+    net.laptop.set(&forwarding("usb0"), "1").unwrap();
+    output(stranger, "python3", &["-c", knock]);
+    wait_until("the counter works", || !passed().contains("packets 0 "));
+    drop((plumbing, attachment));
+    assert!(is_on("usb0") && !is_on("usb1"), "another program's setting stays, and ours does not");
 }
 
 /// Like containers that start after a join: their network's packets leave by an uplink, translated.
@@ -435,6 +492,11 @@ fn a_guard_that_somebody_removes_is_laid_again() {
     assert!(matches!(check(&mut plumbing), Some(GuardLoss::Replaced)));
     assert_eq!(rules(), whole);
     assert!(check(&mut plumbing).is_none(), "it is told once");
+    // Its chains stay, without rules.
+    output(&net.laptop, "nft", &["flush", "table", "inet", "anabranch0"]);
+    assert!(matches!(check(&mut plumbing), Some(GuardLoss::Replaced)));
+    assert_eq!(rules(), whole);
+    assert!(check(&mut plumbing).is_none());
     // An uplink returns before the watch has looked.
     flush();
     net.laptop.run(|| plumbing.replace(&uplink::discover(&names(&USB))?[0])).unwrap().unwrap();

@@ -17,14 +17,33 @@ use crate::rate::target;
 /// A shorter time limit would end connections between two round trips of a slow link.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
 
+/// Parts of the program besides [`daemon::LOG_PARTS`] that log events.
+const OWN_PARTS: [&str; 2] = ["anabranch", "daemon"];
+
 pub(super) fn filter(text: &str) -> Result<Targets, String> {
     let wrong = || {
         format!("write off, error, warn, info, debug or trace, or PART=LEVEL for a part of the program, not {text:?}")
     };
     let is_level = |level: &str| level.parse::<LevelFilter>().is_ok();
     // A single word would be parsed as a target, and all other targets would be off.
-    let is_fit = |part: &str| part.split_once('=').map_or_else(|| is_level(part), |(_, level)| is_level(level));
-    if text.split(',').all(is_fit) { text.parse().map_err(|_| wrong()) } else { Err(wrong()) }
+    for item in text.split(',') {
+        let (part, level) = item.split_once('=').map_or((None, item), |(part, level)| (Some(part), level));
+        if !is_level(level) {
+            return Err(wrong());
+        }
+        // It would be accepted, and nothing would be logged.
+        if let Some(unknown) = part.filter(|part| !is_part(part)) {
+            let all: Vec<&str> = OWN_PARTS.into_iter().chain(daemon::LOG_PARTS).collect();
+            return Err(format!("there is no part {unknown:?} that logs: write one of {}", all.join(", ")));
+        }
+    }
+    text.parse().map_err(|_| wrong())
+}
+
+/// Whether something logs events under this name, or under one within it.
+fn is_part(name: &str) -> bool {
+    let is_in = |part: &str| part == name || part.strip_prefix(name).is_some_and(|rest| rest.starts_with("::"));
+    OWN_PARTS.into_iter().chain(daemon::LOG_PARTS).any(is_in)
 }
 
 pub(super) fn seed(text: &str) -> Result<u64, String> {

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! A person reads a short code on the relay and types it into the destination. SPAKE2 (RFC 9382) turns the code into a
-//! shared key. An eavesdropper cannot guess this key; a participant has one try. Under this key both ends show their
+//! shared key. An eavesdropper cannot guess this key; a participant has one try, as does each of the others that were
+//! connected when the code was replaced after a wrong guess. Under this key both ends show their
 //! static keys (`Noise_XXpsk0`). From then on only the static keys count: the code itself is never a key.
 //!
 //! Each message is its length (2 octets), followed by that many octets. An empty message says that the code was wrong.

@@ -39,13 +39,21 @@ pub fn may_ask(device: &str) -> bool {
 /// # Errors
 /// If there is no `/proc`.
 pub fn clean() -> Result<()> {
-    for path in Place::here()?.all_sockets() {
-        if UnixStream::connect(&path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
-            // Another process may have removed it first.
-            let _ = fs::remove_file(&path);
-        }
-    }
+    Place::here()?.all_sockets().iter().for_each(|path| remove_if_dead(path));
     Ok(())
+}
+
+/// Another process may do the same first, or replace the socket by one that listens.
+fn remove_if_dead(path: &Path) {
+    let is_dead =
+        |path: &Path| UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+    if !is_dead(path) {
+        return;
+    }
+    let aside = path.with_extension(format!("dead-{}", std::process::id()));
+    if fs::rename(path, &aside).is_ok() {
+        let _ = if is_dead(&aside) { fs::remove_file(&aside) } else { fs::rename(&aside, path) };
+    }
 }
 
 /// Sends a request to the daemon whose engine is behind `device`.

@@ -48,16 +48,20 @@ impl Server {
         run_folder::make(place.folder()).map_err(Error::system(cannot("create")))?;
         // Sockets of killed daemons do no harm, but are of no use either.
         let _ = super::clean();
-        // The device's name is ours now, so any previous daemon of this name is dead.
-        let _ = fs::remove_file(&path);
-        let listener = bind(&path).map_err(Error::system(cannot("listen on")))?;
-        let server = Self { listener, path };
+        // The device's name is ours now, so any previous daemon of this name is dead. The socket gets its name only
+        // when it listens: other processes take one that refuses them for that of a killed daemon.
+        let early = path.with_extension("early");
+        let _ = fs::remove_file(&early);
+        let listener = bind(&early).map_err(Error::system(cannot("listen on")))?;
+        let mut server = Self { listener, path: early };
         if group.is_some() {
             let cannot = || Error::system(format!("set the permissions of {}", server.path.display()));
             chown(&server.path, None, group).map_err(cannot())?;
             fs::set_permissions(&server.path, Permissions::from_mode(0o660)).map_err(cannot())?;
         }
         server.listener.set_nonblocking(true).map_err(Error::system("set up a socket"))?;
+        fs::rename(&server.path, &path).map_err(Error::system(cannot("rename")))?;
+        server.path = path;
         Ok(server)
     }
 

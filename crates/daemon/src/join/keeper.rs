@@ -9,7 +9,7 @@ use linux::clock::{Clock, Jump, Jumps, Times};
 use linux::driver::Remote;
 use linux::stop::Stop;
 use linux::uplink::plan::UPLINKS_MAX;
-use linux::uplink::{Change, GuardLoss, JanitorLoss, Plumbing, Uplink, Watch, WaysLoss};
+use linux::uplink::{Change, GuardLoss, JanitorLoss, Network, Plumbing, Uplink, Watch, WaysLoss};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tracing::{debug, error, info, warn};
@@ -77,6 +77,8 @@ pub struct Keeper {
     gone: BTreeMap<String, Instant>,
     /// Reported silences. Keys are uplink and place, as in [`Self::tell_silence`].
     silent: BTreeMap<(String, String), Silence>,
+    /// This device's networks, as the proxy knows them; none until the first change.
+    networks: Vec<Network>,
 }
 
 /// A silence that was reported.
@@ -122,6 +124,7 @@ impl Keeper {
             clock: Clock::start(),
             gone: BTreeMap::new(),
             silent: BTreeMap::new(),
+            networks: Vec::new(),
         }
     }
 
@@ -176,13 +179,26 @@ impl Keeper {
                         return false;
                     }
                 }
-                Ok(None) => return true,
+                Ok(None) => return self.tell_networks().is_ok(),
                 Err(error) => {
                     give_up(&error, over);
                     return false;
                 }
             }
         }
+    }
+
+    /// Tells the proxy which addresses this device has, if others than before.
+    ///
+    /// # Errors
+    /// If the driver has ended.
+    fn tell_networks(&mut self) -> Result<()> {
+        if self.watch.networks() == self.networks {
+            return Ok(());
+        }
+        self.networks = self.watch.networks().to_vec();
+        let own = self.networks.clone();
+        self.remote.call(move |host, _| host.with_app_mut(|proxy, _| proxy.set_networks(&own)))
     }
 
     /// # Errors

@@ -167,10 +167,9 @@ impl State {
     }
 
     /// Handles the status of a link to a relay. Returns a line for the user if there is news.
-    pub fn handle_link(&mut self, status: &LinkStatus, now: Instant) -> Option<String> {
+    pub fn handle_link(&mut self, status: &LinkStatus) -> Option<String> {
         let line = self.roster.handle_link(status)?;
         self.tell_uplinks();
-        self.act(now);
         Some(line)
     }
 

@@ -4,8 +4,7 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::fd::AsFd as _;
 
-use bytes::Bytes;
-use cooperation::link::pairing::PairingError;
+use cooperation::link::pairing::{Borrower, Pairing, PairingError, Relay};
 use linux::Error;
 use linux::clock::Clock;
 use linux::stop::Stop;
@@ -48,16 +47,11 @@ impl<'a> Exchange<'a> {
         Ok(Self { stream, stop, clock, until: clock.now() + patience })
     }
 
-    /// Moves octets until the pairing is complete.
-    pub fn run<P, T>(
-        &self,
-        pairing: &mut P,
-        take: fn(&mut P) -> Bytes,
-        handle: fn(&mut P, &[u8]) -> Result<Option<T>, PairingError>,
-    ) -> Result<T, Broken> {
+    /// Moves octets until the pairing is complete, and returns the relay.
+    pub fn run(&self, pairing: &mut Pairing<Borrower>) -> Result<Relay, Broken> {
         let mut room = [0; 512];
         loop {
-            self.send(&take(pairing)).map_err(Broken::Stream)?;
+            self.send(&pairing.take_octets()).map_err(Broken::Stream)?;
             let octets = match (&mut &*self.stream).read(&mut room) {
                 Ok(0) => return Err(Broken::Stream(ErrorKind::UnexpectedEof.into())),
                 Ok(len) => &room[..len],
@@ -67,12 +61,12 @@ impl<'a> Exchange<'a> {
                 }
                 Err(error) => return Err(Broken::Stream(error)),
             };
-            match handle(pairing, octets) {
-                Ok(Some(done)) => return Ok(done),
+            match pairing.handle_octets(octets) {
+                Ok(Some(relay)) => return Ok(relay),
                 Ok(None) => {}
                 Err(error) => {
                     // Tell the other end why, if possible.
-                    let _ = self.send(&take(pairing));
+                    let _ = self.send(&pairing.take_octets());
                     return Err(Broken::Pairing(error));
                 }
             }
@@ -80,7 +74,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Sends octets. They are few enough for the kernel to take them at once.
-    pub fn send(&self, octets: &[u8]) -> io::Result<()> {
+    fn send(&self, octets: &[u8]) -> io::Result<()> {
         (&mut &*self.stream).write_all(octets)
     }
 

@@ -77,6 +77,9 @@ impl FromStr for Invitation {
         if addresses.is_empty() {
             return Err(lacks("address"));
         }
+        if addresses.len() > ADDRESSES_MAX {
+            return Err(format!("has {} addresses: at most {ADDRESSES_MAX} are allowed", addresses.len()));
+        }
         Ok(Self { addresses, port, code: code.ok_or_else(|| lacks("code"))? })
     }
 }
@@ -111,6 +114,10 @@ mod tests {
             ("anabranch:pair?address=10.0.0.1", "not an invitation"),
             ("anabranch:pair?adress=10.0.0.1&code=042117", "has no address, but an unknown adress"),
             ("anabranch:pair?address=10.0.0.1&cod=042117", "has no code, but an unknown cod"),
+            (
+                "anabranch:pair?address=::1&address=::2&address=::3&address=::4&address=::5&code=042117",
+                "has 5 addresses: at most 4",
+            ),
             ("anabranch:pair?address=x&code=042117", "not an IP address"),
             ("anabranch:pair?address=10.0.0.1&code=42", "six digits"),
             ("anabranch:pair?address=10.0.0.1&code=042117&port=0", "not a port"),

@@ -21,6 +21,7 @@ const HOP_BY_HOP: [&str; 7] =
 const NEVER_NOMINATED: [&str; 3] = ["host", "content-length", "transfer-encoding"];
 /// Fields about chunks, which are removed with the chunks.
 const OF_CHUNKS: [&str; 2] = ["transfer-encoding", "trailer"];
+const MAX_FORWARDS: &str = "max-forwards";
 const PORT: u16 = 80;
 const NO_WEBSOCKET: &str =
     "a WebSocket needs CONNECT: configure the program to use this proxy for ws:// as for wss://, or as a SOCKS5 proxy";
@@ -131,13 +132,21 @@ fn forward(method: &str, path: &str, version: u8, fields: &[httparse::Header<'_>
         // Without the field, which concerns one connection only, the server would answer another request than was made.
         return Err(refuse(501, "Not Implemented", NO_WEBSOCKET));
     }
+    let forwards_left = forwards_left(method, fields)?;
     let options = Options::of(fields);
     // A client with HTTP/1.0 understands no chunks, so the server must not use them. Some servers still do.
     let asked = Asked { for_head: method == "HEAD", by_old: version == 0 };
     let keep_alive = version == 1 && !options.says("close");
     let mut head = format!("{method} {origin_form} HTTP/1.{version}\r\nHost: {authority}\r\n").into_bytes();
     let nominated = |name: &str| options.nominates(name);
-    write_fields(&mut head, fields, |name| name.eq_ignore_ascii_case("host") || nominated(name));
+    write_fields(&mut head, fields, |name| {
+        name.eq_ignore_ascii_case("host")
+            || nominated(name)
+            || forwards_left.is_some() && name.eq_ignore_ascii_case(MAX_FORWARDS)
+    });
+    if let Some(left) = forwards_left {
+        head.extend(format!("Max-Forwards: {left}\r\n").bytes());
+    }
     write_via(&mut head, version);
     if version == 0 {
         head.extend(b"Connection: close\r\n");
@@ -146,6 +155,28 @@ fn forward(method: &str, path: &str, version: u8, fields: &[httparse::Header<'_>
     let idempotent = matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE");
     let repeatable = idempotent && body.is_done();
     Ok(Forward { target, head, body, asked, keep_alive, repeatable })
+}
+
+/// Returns how many more intermediaries may pass a request on, if it says so (RFC 9110 section 7.6.2).
+///
+/// # Errors
+/// If none may: this proxy would be the one that answers, and has nothing to say to these methods.
+fn forwards_left(method: &str, fields: &[httparse::Header<'_>]) -> Result<Option<u64>, Refusal> {
+    let mut values = fields.iter().filter(|field| field.name.eq_ignore_ascii_case(MAX_FORWARDS));
+    if !matches!(method, "OPTIONS" | "TRACE") {
+        return Ok(None);
+    }
+    match (values.next().map(|field| field.value.trim_ascii()), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
+            // A larger number means as much as the largest.
+            let count = core::str::from_utf8(value).ok().and_then(|text| text.parse::<u64>().ok()).unwrap_or(u64::MAX);
+            let none =
+                || refuse(501, "Not Implemented", format!("Max-Forwards is 0, and this proxy answers no {method}"));
+            count.checked_sub(1).map(Some).ok_or_else(none)
+        }
+        (Some(_), _) => Err(bad("the Max-Forwards is not a single number")),
+    }
 }
 
 /// Whether the client asks to change to WebSocket (RFC 6455 section 4.1).

@@ -11,6 +11,7 @@ use units::{Duration, Instant};
 
 /// Maximum number of threads.
 const THREADS_MAX: usize = 16;
+const STACK_BYTES: usize = 256 << 10;
 /// Maximum number of names that wait for a thread.
 const QUEUE_MAX: usize = 1024;
 /// How long an answer is reused, and how long a failure.
@@ -41,6 +42,8 @@ pub struct Resolver {
     wake: Arc<dyn Fn() + Send + Sync>,
     answers: (Sender<Answered>, Receiver<Answered>),
     threads: usize,
+    /// Size of a thread's stack.
+    stack_bytes: usize,
     /// Names being resolved, with those that wait for them.
     asked: BTreeMap<String, Vec<u64>>,
     cache: BTreeMap<String, (Answer, Instant)>,
@@ -115,6 +118,7 @@ impl Resolver {
             wake: Arc::new(wake),
             answers: channel(),
             threads: 0,
+            stack_bytes: STACK_BYTES,
             asked: BTreeMap::new(),
             cache: BTreeMap::new(),
         }
@@ -129,17 +133,19 @@ impl Resolver {
             waiters.push(waiter);
             return Asked::Waits;
         }
-        let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.queue.len() >= QUEUE_MAX {
+        let (idle, waiting) = {
+            let state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+            (state.idle, state.queue.len())
+        };
+        if waiting >= QUEUE_MAX {
             return Asked::Full;
         }
-        state.queue.push_back(name.to_owned());
-        let lacks_hands = state.idle < state.queue.len();
-        drop(state);
+        // First, so that nothing waits for a thread that there is not.
+        if idle <= waiting && self.threads < THREADS_MAX && !self.hire() && self.threads == 0 {
+            return Asked::Full;
+        }
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).queue.push_back(name.to_owned());
         self.shared.changed.notify_one();
-        if lacks_hands && self.threads < THREADS_MAX && !self.hire() && self.threads == 0 {
-            return Asked::Full;
-        }
         self.asked.insert(name.to_owned(), vec![waiter]);
         Asked::Waits
     }
@@ -148,7 +154,7 @@ impl Resolver {
     fn hire(&mut self) -> bool {
         let (shared, lookup, wake) = (Arc::clone(&self.shared), Arc::clone(&self.lookup), Arc::clone(&self.wake));
         let answers = self.answers.0.clone();
-        let thread = thread::Builder::new().name("resolver".into()).stack_size(256 << 10);
+        let thread = thread::Builder::new().name("resolver".into()).stack_size(self.stack_bytes);
         let hired = thread.spawn(move || work(&shared, &lookup, &answers, wake.as_ref())).is_ok();
         self.threads += usize::from(hired);
         hired
@@ -244,6 +250,21 @@ mod tests {
 
     fn ip() -> IpAddr {
         "192.0.2.1".parse().unwrap()
+    }
+
+    #[test]
+    fn a_time_without_threads_is_over_when_there_are_some_again() {
+        let (mut resolver, go, wakes) = resolver();
+        // No address space has room for such a stack.
+        resolver.stack_bytes = 1 << 60;
+        for number in 0..=QUEUE_MAX {
+            assert_eq!(resolver.ask(&format!("{number}.test"), 0, Instant::ZERO), Asked::Full);
+        }
+        resolver.stack_bytes = STACK_BYTES;
+        assert_eq!(resolver.ask("a.test", 1, Instant::ZERO), Asked::Waits);
+        go.send(Ok(vec![ip()])).unwrap();
+        wakes.recv().unwrap();
+        assert_eq!(resolver.poll(Instant::ZERO), [(vec![1], Ok(vec![ip()]))]);
     }
 
     /// A resolver whose look-ups return what is sent to `go`, and a channel that receives its wake-ups.

@@ -180,6 +180,26 @@ fn nobody_is_taken_to_all_hosts_of_a_network() {
 }
 
 #[test]
+fn what_this_device_is_called_changes() {
+    let own = |address: &str| [Network { address: address.parse().unwrap(), prefix_len: 24 }];
+    let mut world = World::new(|config| config.set_networks(&own("192.0.2.7"))).and_uplink();
+    let refuses = |world: &mut World, target: &str| {
+        let mut client = world.client();
+        client.write_all(format!("CONNECT {target}:80 HTTP/1.1\r\n\r\n").as_bytes()).unwrap();
+        let is_dialing = |session: &Session| matches!(session.stage, Stage::Dialing(..));
+        world.until(|world| {
+            let dials = world.proxy.sessions.iter().any(|(_, session)| is_dialing(session));
+            let refused = world.proxy.sessions.is_empty();
+            (dials || refused).then_some(refused)
+        })
+    };
+    assert!(refuses(&mut world, "192.0.2.7") && refuses(&mut world, "192.0.2.255"));
+    world.proxy.set_networks(&own("198.51.100.7"));
+    assert!(refuses(&mut world, "198.51.100.7") && refuses(&mut world, "198.51.100.255"));
+    assert!(!refuses(&mut world, "192.0.2.7"), "another device may have it now");
+}
+
+#[test]
 fn what_others_reach_is_open_on_purpose_only() {
     let check = |listen: &str, open: bool| {
         let config = ProxyConfig { open, ..ProxyConfig::new(listen.parse().unwrap()) };

@@ -10,12 +10,14 @@ pub struct AllowList {
     changes: Changes,
     /// `None` until the first read.
     destinations: Option<Vec<Destination>>,
+    /// The last read failed, and that was logged.
+    is_broken: bool,
 }
 
 impl AllowList {
     /// Creates a list that is empty until the first refresh.
     pub const fn new(store: Store) -> Self {
-        Self { changes: Changes::of(store), destinations: None }
+        Self { changes: Changes::of(store), destinations: None, is_broken: false }
     }
 
     /// Returns the destinations as of the last refresh.
@@ -26,10 +28,15 @@ impl AllowList {
     /// Rereads the store if it may have changed. Returns the slots and keys of all destinations then.
     pub fn refresh(&mut self) -> Option<Vec<(u8, PublicKey)>> {
         match self.changes.poll()? {
-            Ok(peers) => self.replace(peers.destinations),
+            Ok(peers) => {
+                self.is_broken = false;
+                self.replace(peers.destinations);
+            }
             // Known destinations stay: a broken file must not end what works.
             Err(error) => {
-                error!("continuing with the devices paired before: {error}");
+                if !core::mem::replace(&mut self.is_broken, true) {
+                    error!("continuing with the devices paired before: {error}");
+                }
                 return None;
             }
         }
@@ -73,10 +80,20 @@ mod tests {
         assert_eq!(allowed.refresh(), Some(vec![(1, key)]));
         assert!(heard.take().contains("anna is paired"));
         assert_eq!(allowed.refresh(), None);
+        let whole = fs::read(store.path("peers.json")).unwrap();
         fs::write(store.path("peers.json"), "{").unwrap();
         assert_eq!(allowed.refresh(), None);
         assert!(heard.take().contains("peers.json"));
         assert_eq!(allowed.destinations().len(), 1, "they stay");
+        assert_eq!(allowed.refresh(), None);
+        assert_eq!(heard.take(), "", "it is told once");
+        // Whatever was wrong with it is over, and the file looks as before.
+        let file = fs::File::options().write(true).open(store.path("peers.json")).unwrap();
+        let before = file.metadata().unwrap().modified().unwrap();
+        fs::write(store.path("peers.json"), &whole).unwrap();
+        file.set_modified(before).unwrap();
+        assert_eq!(allowed.refresh(), Some(vec![(1, key)]));
+        assert_eq!(allowed.refresh(), None);
         fs::remove_file(store.path("peers.json")).unwrap();
         assert_eq!(allowed.refresh(), Some(Vec::new()));
         assert!(heard.take().contains("anna is no longer paired"));

@@ -129,10 +129,19 @@ impl Lending {
     }
 
     /// Returns whether packets may still pass, also for a moment after destinations were told to stop.
-    pub fn admits(&self) -> bool {
+    pub fn admits(&mut self) -> bool {
+        if self.uncounted.is_none() && !self.is_recorded() {
+            self.count(0);
+        }
         let has_charge = self.empty_looks <= GRACE_LOOKS;
         let has_volume = self.volume.as_ref().is_none_or(|volume| volume.left_bytes() > 0);
-        self.lost.is_none() && self.uncounted.is_none() && !self.ended && has_charge && has_volume
+        let may_lend = self.lost.is_none() && self.uncounted.is_none() && !self.ended;
+        may_lend && has_charge && has_volume && self.is_recorded()
+    }
+
+    /// Returns whether the volume file shows everything that was lent. A disk that is too slow makes it wait.
+    fn is_recorded(&self) -> bool {
+        self.volume.as_ref().is_none_or(Volume::is_recorded)
     }
 
     /// Counts forwarded octets.
@@ -157,7 +166,9 @@ impl Lending {
     }
 
     fn handle_counted(&mut self, counted: Result<()>) {
+        let is_open = self.volume.as_ref().is_some_and(Volume::is_being_stored);
         match counted {
+            Ok(()) if is_open => {}
             Ok(()) if self.uncounted.take().is_some() => info!("the volume file can be written again"),
             Ok(()) => {}
             Err(error) => {
@@ -203,6 +214,14 @@ mod tests {
     use super::*;
     use crate::heard::Heard;
 
+    /// Waits until the volume file shows everything.
+    fn recorded(lending: &mut Lending) {
+        let volume = lending.volume.as_mut().unwrap();
+        volume.wait();
+        volume.count(0).unwrap();
+        volume.wait();
+    }
+
     #[test]
     fn the_volume_ends_in_good_order() {
         let folder = tempfile::tempdir().unwrap();
@@ -221,8 +240,10 @@ mod tests {
         assert_eq!(lending.lends(), Lends::NoVolume);
         lending.handle_rate(Rate::ZERO);
         assert_eq!(lending.lends(), Lends::NoVolume, "it does not flutter");
+        recorded(&mut lending);
         assert!(lending.admits(), "what is under way still goes");
         lending.count(19_999);
+        recorded(&mut lending);
         assert!(lending.admits());
         lending.count(1);
         assert!(!lending.admits());
@@ -242,20 +263,26 @@ mod tests {
         // Nobody can write there now, not even root.
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        lending.count(1_000);
+        lending.count(6_000);
+        assert!(lending.admits(), "the advance is not used up");
+        let refused = lending.volume.as_mut().unwrap().wait_in_vain();
+        lending.handle_counted(refused);
         assert_eq!((lending.lends(), lending.admits()), (Lends::NoUplink, false));
         assert!(lending.why_not().unwrap().contains("volume.json (a folder is in its place: move it away)"));
         // Packets in transit still count, and the warning comes once.
         lending.count(500);
         lending.handle_date(today);
-        assert_eq!(lending.volume.as_ref().unwrap().used_bytes(), 1_500);
+        assert_eq!(lending.volume.as_ref().unwrap().used_bytes(), 6_500);
         assert_eq!(heard.take().matches("nothing is lent for now").count(), 1);
         fs::remove_dir(&path).unwrap();
         (0..RETRY_LOOKS).for_each(|_| lending.handle_date(today));
+        assert_eq!(lending.lends(), Lends::NoUplink, "it is not stored yet");
+        lending.volume.as_mut().unwrap().wait();
+        lending.handle_date(today);
         assert_eq!((lending.lends(), lending.admits(), lending.why_not()), (Lends::Fully, true, None));
         assert!(heard.take().contains("the volume file can be written again"));
         drop(lending);
-        assert!(Volume::open(limit, path, today).unwrap().used_bytes() >= 1_500);
+        assert!(Volume::open(limit, path, today).unwrap().used_bytes() >= 6_500);
     }
 
     #[test]

@@ -2,18 +2,19 @@
 //! failures.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::civil::Date;
 use linux::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use super::storer::Storer;
 use crate::store::{file, remedy};
 
 /// Used part of the volume from which the relay is a backup, percent.
 const BACKUP_PERCENT: u64 = 80;
 /// Advance that is stored as used, or 1 % of the volume if that is less: after a kill, the record shows too much rather
-/// than too little.
+/// than too little. The next advance is stored once half of the present one is used, while the rest is lent.
 const STEP_BYTES: u64 = 4_000_000;
 /// Maximum number of remembered days: more than the longest period has.
 const DAYS_MAX: usize = 64;
@@ -127,6 +128,7 @@ pub struct Volume {
     days: Vec<Day>,
     /// Content of the file.
     written: Entry,
+    storer: Storer<Entry>,
 }
 
 impl Volume {
@@ -146,9 +148,12 @@ impl Volume {
             None => empty,
         };
         let (since, bytes, total, days) = (entry.since, entry.bytes, entry.total.max(entry.bytes), entry.days());
-        let mut volume = Self { limit, path, since, bytes, total, days, written: entry };
+        let file = path.clone();
+        let storer = Storer::start(move |entry| write(&file, entry))?;
+        let mut volume = Self { limit, path, since, bytes, total, days, written: entry, storer };
         volume.roll(today);
-        volume.write(0)?;
+        // The first packets need an advance too.
+        volume.write(volume.advance_bytes())?;
         Ok(volume)
     }
 
@@ -158,16 +163,31 @@ impl Volume {
         self.total = self.total.saturating_add(bytes);
     }
 
-    /// Counts octets, and stores the record if necessary.
+    /// Counts octets, and has the record stored by another thread if necessary.
     ///
     /// # Errors
-    /// If the record cannot be stored. The next call tries again, also with zero octets.
+    /// If the record could not be stored, also after an earlier call. The next call tries again, also with zero octets.
     pub fn count(&mut self, bytes: u64) -> Result<()> {
         self.add(bytes);
-        if self.total > self.written.total || self.written.days.last() != self.days.last() {
-            self.write(STEP_BYTES.min(self.limit.bytes / 100))?;
+        if let Some(outcome) = self.storer.outcome() {
+            self.written = outcome?;
+        }
+        let is_low = self.total.saturating_add(self.advance_bytes() / 2) > self.written.total;
+        if !self.storer.is_busy() && (is_low || self.written.days.last() != self.days.last()) {
+            self.storer.store(self.entry(self.advance_bytes()));
         }
         Ok(())
+    }
+
+    /// Returns whether the file shows everything that was counted. If not, nothing may be lent: a power failure would
+    /// forget it.
+    pub const fn is_recorded(&self) -> bool {
+        self.total <= self.written.total
+    }
+
+    /// Returns whether the record is being stored, and nobody knows yet whether that works.
+    pub const fn is_being_stored(&self) -> bool {
+        self.storer.is_busy()
     }
 
     /// Sets the date, which may begin a new period. The used volume is everything since the period's first known day,
@@ -202,18 +222,24 @@ impl Volume {
         self.write(0)
     }
 
-    /// Stores the use plus `ahead_bytes`.
+    /// Stores the use plus `ahead_bytes`, and waits for that.
     fn write(&mut self, ahead_bytes: u64) -> Result<()> {
-        let (bytes, total) = (self.bytes.saturating_add(ahead_bytes), self.total.saturating_add(ahead_bytes));
-        let (since, days) = (self.since, self.days.clone());
-        let entry = Entry { version: VERSION, since, bytes, total, days, others: Vec::new() };
-        let text = serde_json::to_string(&entry).expect("all keys are field names") + "\n";
-        atomic_file::write_private(&self.path, text.as_bytes()).map_err(|error| {
-            let what = format!("write {}{}", self.path.display(), remedy(&error.source));
-            Error::system(what)(error.source)
-        })?;
+        // Whatever is being stored is older.
+        let _ = self.storer.wait();
+        let entry = self.entry(ahead_bytes);
+        write(&self.path, &entry)?;
         self.written = entry;
         Ok(())
+    }
+
+    fn advance_bytes(&self) -> u64 {
+        STEP_BYTES.min(self.limit.bytes / 100)
+    }
+
+    /// Returns the content of a file that shows the use plus `ahead_bytes`.
+    fn entry(&self, ahead_bytes: u64) -> Entry {
+        let (bytes, total) = (self.bytes.saturating_add(ahead_bytes), self.total.saturating_add(ahead_bytes));
+        Entry { version: VERSION, since: self.since, bytes, total, days: self.days.clone(), others: Vec::new() }
     }
 
     /// Returns the limit.
@@ -242,7 +268,15 @@ impl Volume {
     }
 }
 
-fn broken(path: &std::path::Path) -> Error {
+fn write(path: &Path, entry: &Entry) -> Result<()> {
+    let text = serde_json::to_string(entry).expect("all keys are field names") + "\n";
+    atomic_file::write_private(path, text.as_bytes()).map_err(|error| {
+        let what = format!("write {}{}", path.display(), remedy(&error.source));
+        Error::system(what)(error.source)
+    })
+}
+
+fn broken(path: &Path) -> Error {
     Error::file(path)(format!(
         "it does not say how much volume was used: remove it (rm {}) to start from zero",
         path.display()
@@ -310,6 +344,46 @@ mod tests {
         assert_eq!(volume.left_bytes(), limit.bytes);
         volume.count(5).unwrap();
         assert_eq!(Volume::open(limit, path, today.tomorrow().unwrap()).unwrap().used_bytes(), 1_000_005);
+    }
+
+    impl Volume {
+        /// Waits until what is being stored is stored.
+        pub fn wait(&mut self) {
+            if let Some(outcome) = self.storer.wait() {
+                self.written = outcome.unwrap();
+            }
+        }
+
+        /// Waits for one that cannot be stored, and handles it like [`Self::count`].
+        pub fn wait_in_vain(&mut self) -> Result<()> {
+            self.storer.wait().expect("something is being stored").map(|_| ())
+        }
+    }
+
+    #[test]
+    fn what_is_lent_does_not_wait_for_the_disk_before_the_advance_is_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut volume = volume(&folder, date(2026, 5, 9));
+        let (permit, permits) = std::sync::mpsc::channel::<()>();
+        volume.storer = Storer::start(move |_| {
+            permits.recv().unwrap();
+            Ok(())
+        })
+        .unwrap();
+        volume.count(25).unwrap();
+        assert!(!volume.is_being_stored(), "half of the advance is left");
+        for _ in 0..25 {
+            volume.count(1).unwrap();
+            assert!(volume.is_being_stored() && volume.is_recorded());
+        }
+        volume.count(1).unwrap();
+        assert!(!volume.is_recorded());
+        permit.send(()).unwrap();
+        volume.wait();
+        assert!(volume.is_recorded());
+        volume.count(0).unwrap();
+        assert!(volume.is_being_stored(), "the one after that");
+        permit.send(()).unwrap();
     }
 
     fn volume(folder: &tempfile::TempDir, today: Date) -> Volume {

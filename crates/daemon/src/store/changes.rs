@@ -20,10 +20,16 @@ impl Changes {
         Self { store, read: None }
     }
 
-    /// Returns the peers at the first call and after every change of the file, otherwise `None`.
+    /// Returns the peers at the first call, after every change of the file and after an error, otherwise `None`.
     pub fn poll(&mut self) -> Option<Result<Peers>> {
         let mark = |metadata: Metadata| (metadata.ino(), metadata.mtime(), metadata.mtime_nsec());
         let now = fs::metadata(self.store.path("peers.json")).ok().map(mark);
-        (self.read.replace(now) != Some(now)).then(|| self.store.peers())
+        if self.read == Some(now) {
+            return None;
+        }
+        let peers = self.store.peers();
+        // A file that could not be read is read again, although it has not changed.
+        self.read = peers.is_ok().then_some(now);
+        Some(peers)
     }
 }

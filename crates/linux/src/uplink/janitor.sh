@@ -16,6 +16,11 @@ forget() {
     printf "$1" >&8
 }
 
+# Succeeds if a table has this number of rules. The lines of its chains and sets have a handle too, after a brace.
+guard() {
+    [ "$(nft -a list table inet "$1" | grep -c '[^{] # handle')" = "$2" ]
+}
+
 apply() {
     kind=$1
     shift
@@ -24,6 +29,7 @@ apply() {
         nft) nft "$*" ;;
         sysctl) printf '%s' "$2" >"/proc/sys/net/$1" ;;
         forget) forget "$1" ;;
+        guard) guard "$@" ;;
         *) echo "unknown change: $kind"; false ;;
     esac
 }

@@ -357,16 +357,39 @@ impl Plan {
     /// Where we switch forwarding on, only answers are forwarded: to senders here that rely on forwarding which others,
     /// such as containers, have switched on meanwhile.
     pub(super) fn keep_strangers_out(&mut self, uplink: &Uplink, surroundings: &Surroundings) {
-        let (device, name) = (self.device.clone(), &uplink.interface);
-        for (is_v6, family) in [(false, "ipv4"), (true, "ipv6")] {
+        for is_v6 in [false, true] {
             if self.switches_on(uplink, is_v6, surroundings) {
-                // The rules of another engine decide on packets for its device.
-                let others = format!(
-                    "add rule inet {device} guard meta nfproto {family} iifname \"{name}\" oifname != \"{OWN_PREFIX}*\""
-                );
-                self.filter(format!("{others} ct direction reply ct state established,related accept"));
-                self.filter(format!("{others} drop"));
+                self.forward_answers_only(&uplink.interface, is_v6);
             }
+        }
+    }
+
+    fn forward_answers_only(&mut self, interface: &str, is_v6: bool) {
+        let (device, family) = (&self.device, if is_v6 { "ipv6" } else { "ipv4" });
+        // The rules of another engine decide on packets for its device.
+        let others = format!(
+            "add rule inet {device} guard meta nfproto {family} iifname \"{interface}\" oifname != \"{OWN_PREFIX}*\""
+        );
+        self.filter(format!("{others} ct direction reply ct state established,related accept"));
+        self.filter(format!("{others} drop"));
+    }
+
+    /// Adds the rules against strangers on interfaces that are no uplinks any more, or could not become one, while
+    /// forwarding is still on there. `switched_on` are the interfaces on which our program has switched it on, uplinks
+    /// included, each with whether it is that of IPv6.
+    pub(super) fn guard_former<'a>(
+        &mut self,
+        switched_on: impl Iterator<Item = (&'a str, bool)>,
+        surroundings: &Surroundings,
+    ) {
+        let is_router = surroundings.now("ipv6/conf/all/forwarding") == Some("1");
+        for (name, is_v6) in switched_on {
+            if is_v6 && is_router || self.paths.iter().any(|path| path.uplink.interface == name) {
+                continue;
+            }
+            let device = &self.device;
+            self.filter(format!("add rule inet {device} guard iifname \"{name}\" oifname \"{device}\" drop"));
+            self.forward_answers_only(name, is_v6);
         }
     }
 

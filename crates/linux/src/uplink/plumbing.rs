@@ -38,6 +38,8 @@ pub struct Plumbing {
     firewalls: Option<OwnedFd>,
     /// Another program has removed the guard, and it could not be restored.
     lacks_guard: bool,
+    /// Number of the guard's rules, as they were last laid.
+    guard_rules: usize,
     /// The kernel's reports of deleted rules and routes; `None` if it makes none.
     deletions: Option<OwnedFd>,
     /// Some were deleted, and the missing ones have to be restored.
@@ -103,6 +105,7 @@ impl Plumbing {
             lacks_janitor: false,
             firewalls: firewalls::listen(),
             lacks_guard: false,
+            guard_rules: 0,
             deletions: deletions::listen(),
             may_lack_ways: false,
             quiet_looks: 0,
@@ -144,9 +147,13 @@ impl Plumbing {
         if before.is_none() {
             self.paths.push(self.path_of_next(uplink)?);
         }
-        let laid = self.lay_anew(index, uplink);
+        let laid = match &before {
+            Some((_, path)) => self.release(&path.uplink.interface).and_then(|()| self.lay_anew(index, uplink)),
+            None => self.lay_anew(index, uplink),
+        };
         if laid.is_err() {
-            // Positions are those of the caller's uplinks, to which this one does not belong.
+            // What was switched on for it stays guarded, because the record names it. Positions are those of the
+            // caller's uplinks, to which this one does not belong.
             match before {
                 Some((_, path)) => self.paths[index] = path,
                 None => self.paths.truncate(index),
@@ -219,14 +226,15 @@ impl Plumbing {
         Some(loss.map_or_else(JanitorLoss::Final, |()| JanitorLoss::Replaced))
     }
 
-    /// Checks the guard, and restores it if another program has removed it. Must be called now and then, in the network
-    /// namespace of [`Self::lay`]; reports each event once.
+    /// Checks the guard, and restores it if another program has removed any of it. Must be called now and then, in the
+    /// network namespace of [`Self::lay`]; reports each event once.
     pub fn check_guard(&mut self) -> Option<GuardLoss> {
         let is_unchanged = self.firewalls.as_ref().is_some_and(|heard| !firewalls::has_changed(heard));
         if self.purpose == Purpose::Kernel || is_unchanged && !self.lacks_guard {
             return None;
         }
-        let stands = self.janitor.request(&format!("nft list table inet {}", self.device));
+        // Its table also stands empty, after `nft flush table`.
+        let stands = self.janitor.request(&format!("guard {} {}", self.device, self.guard_rules));
         if stands.is_ok_and(|stands| stands.is_ok()) {
             return core::mem::take(&mut self.lacks_guard).then_some(GuardLoss::Replaced);
         }
@@ -303,11 +311,13 @@ impl Plumbing {
         // Firewalls only lead to notes, which were reported at the start; reading them takes privileges that have been
         // dropped.
         let surroundings = Surroundings::look_without_firewalls(&uplinks)?;
-        let plan = match self.purpose {
+        let mut plan = match self.purpose {
             Purpose::Lending { mtu, port } => lending_plan(&uplinks[0], mtu, port, &surroundings)?,
             Purpose::Kernel => kernel_plan(&uplinks, &surroundings)?,
             Purpose::Engine => plan_unchecked(&self.device, &self.paths, &surroundings)?,
         };
+        let switched_on = self.undo.iter().filter_map(|line| forwarding_of(line));
+        plan.guard_former(switched_on, &surroundings);
         Ok((plan, surroundings))
     }
 
@@ -327,9 +337,25 @@ impl Plumbing {
         // Before the guard is removed.
         self.undo.splice(0..0, new);
         self.claim.write(&self.undo)?;
-        moved.iter().try_for_each(|line| self.restore(line))?;
+        self.restore_all(&moved)
+    }
+
+    /// Restores the variables of an interface that is no uplink any more: no rule of ours is needed there then.
+    ///
+    /// # Errors
+    /// As [`Self::note_renamed`]. The guard then keeps its rules for the interface.
+    fn release(&mut self, interface: &str) -> Result<()> {
+        let of_it = |line: &&String| moved(line, interface, interface).is_some();
+        let lines: Vec<String> = self.undo.iter().filter(of_it).cloned().collect();
+        let _turn = Turn::take()?;
+        self.restore_all(&lines)
+    }
+
+    /// Undoes these recorded lines of variables, and forgets them.
+    fn restore_all(&mut self, lines: &[String]) -> Result<()> {
+        lines.iter().try_for_each(|line| self.restore(line))?;
         // From now on, another program that sets them does so intentionally.
-        self.undo.retain(|line| !moved.contains(line));
+        self.undo.retain(|line| !lines.contains(line));
         self.claim.write(&self.undo)
     }
 
@@ -433,6 +459,9 @@ impl Plumbing {
                 Err(why) if standing == Standing::Stays && why.contains("File exists") => {}
                 done => done.map_err(|why| failed(step, &why))?,
             }
+            if matches!(step, Step::Filter { .. }) {
+                self.guard_rules = statements.iter().filter(|statement| statement.starts_with("add rule ")).count();
+            }
         }
         Ok(())
     }
@@ -472,6 +501,14 @@ fn moved(line: &str, from: &str, to: &str) -> Option<String> {
     let (family, rest) = rest.split_once("/conf/")?;
     let rest = rest.strip_prefix(from)?.strip_prefix('/')?;
     Some(format!("sysctl {family}/conf/{to}/{rest}"))
+}
+
+/// Returns the interface that a line of the record says forwarding was switched on for, and whether it is that of IPv6.
+fn forwarding_of(undo: &str) -> Option<(&str, bool)> {
+    let path = undo.strip_prefix("sysctl ")?.split(' ').next()?;
+    let v4 = path.strip_prefix("ipv4/conf/").and_then(|rest| rest.strip_suffix("/forwarding"));
+    let v6 = path.strip_prefix("ipv6/conf/").and_then(|rest| rest.strip_suffix("/force_forwarding"));
+    v4.map(|name| (name, false)).or_else(|| v6.map(|name| (name, true)))
 }
 
 /// Returns how a step is undone, given the current value of its variable and the one before our programs changed it.
@@ -537,6 +574,15 @@ mod tests {
         for other in ["sysctl ipv4/conf/usb10/forwarding 1 0", "sysctl mptcp/pm_type 1 0", "filter usb1", "", "sysctl "]
         {
             assert_eq!(moved(other, "usb1", "phone"), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn the_record_says_where_forwarding_was_switched_on() {
+        assert_eq!(forwarding_of("sysctl ipv4/conf/usb1/forwarding 1 0 ipv4/ip_forward"), Some(("usb1", false)));
+        assert_eq!(forwarding_of("sysctl ipv6/conf/usb1/force_forwarding 1 0"), Some(("usb1", true)));
+        for other in ["sysctl ipv4/conf/usb1/rp_filter 2 1", "sysctl mptcp/pm_type 1 0", "filter usb1", ""] {
+            assert_eq!(forwarding_of(other), None, "{other}");
         }
     }
 

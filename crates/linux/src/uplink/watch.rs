@@ -15,7 +15,7 @@ use rustix::time::{
 };
 
 use super::Uplink;
-use super::discover::Listing;
+use super::discover::{Listing, Network};
 use crate::mptcp::messages;
 use crate::{Error, Result};
 
@@ -72,6 +72,8 @@ pub struct Watch {
     /// Whether other interfaces become uplinks as soon as they reach the Internet.
     takes_newcomers: bool,
     changes: VecDeque<Change>,
+    /// The networks of this host's interfaces at the last look.
+    networks: Vec<Network>,
     /// Failures of the listing since it last worked.
     failures: u32,
 }
@@ -126,7 +128,9 @@ impl Watch {
         }
         let known = uplinks.iter().map(Known::new).collect();
         let (takes_newcomers, changes) = (false, VecDeque::new());
-        let mut watch = Self { messages, timer, any, armed: None, known, takes_newcomers, changes, failures: 0 };
+        let networks = Vec::new();
+        let mut watch =
+            Self { messages, timer, any, armed: None, known, takes_newcomers, changes, networks, failures: 0 };
         // Changes since the discovery of the uplinks have not been reported.
         watch.arm(DEBOUNCE)?;
         Ok(watch)
@@ -166,6 +170,7 @@ impl Watch {
         match listing {
             Ok(listing) => {
                 self.failures = 0;
+                self.networks = listing.networks().into_iter().map(|(_, network)| network).collect();
                 self.compare(&listing, has_settled);
                 Ok(())
             }
@@ -183,6 +188,12 @@ impl Watch {
     /// Returns whether an uplink can be used, according to the last look.
     pub fn has(&self, interface: &str) -> bool {
         self.known.iter().any(|known| known.interface == interface && known.there.is_some())
+    }
+
+    /// Returns the addresses of this host's interfaces, with their networks, according to the last look; none before
+    /// the first.
+    pub fn networks(&self) -> &[Network] {
+        &self.networks
     }
 
     /// Returns whether a change has not been looked at yet.

@@ -36,6 +36,23 @@ fn a_request_is_passed_on_in_origin_form_without_what_is_ours() {
 }
 
 #[test]
+fn what_may_be_passed_on_a_number_of_times_is() {
+    let ask = |method: &str, fields: &str| format!("{method} http://h/ HTTP/1.1\r\n{fields}\r\n");
+    for method in ["OPTIONS", "TRACE"] {
+        let left = |count: &str| head_of(&forwarded(&ask(method, &format!("Max-forwards: {count}\r\n"))));
+        assert!(left("2").contains("\r\nMax-Forwards: 1\r\n") && !left("2").contains(": 2"), "{}", left("2"));
+        assert!(left("1").contains("\r\nMax-Forwards: 0\r\n"));
+        assert!(left("99999999999999999999").contains(&format!("\r\nMax-Forwards: {}\r\n", u64::MAX - 1)));
+        assert_eq!(status(&ask(method, "Max-Forwards: 0\r\n")), 501);
+        for odd in ["Max-Forwards: +1\r\n", "Max-Forwards:\r\n", "Max-Forwards: 1\r\nMax-Forwards: 2\r\n"] {
+            assert_eq!(status(&ask(method, odd)), 400, "{odd}");
+        }
+        assert!(!head_of(&forwarded(&ask(method, ""))).contains("Max"));
+    }
+    assert!(head_of(&forwarded(&ask("GET", "Max-Forwards: 0\r\n"))).contains("\r\nMax-Forwards: 0\r\n"));
+}
+
+#[test]
 fn paths_are_completed() {
     let line = |text: &str| head_of(&forwarded(text)).lines().next().unwrap().to_owned();
     assert_eq!(line("GET http://h HTTP/1.1\r\n\r\n"), "GET / HTTP/1.1");
