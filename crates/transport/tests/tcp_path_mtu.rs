@@ -101,8 +101,8 @@ fn a_black_hole_is_found_without_a_word() {
     assert_eq!(script.stats().ssthresh_bytes, u64::MAX);
 }
 
-/// An outage loses the first trial. The next one, half as large, arrives, and so does its rest; what was suspected before
-/// the outage stays suspect: the next large packet that times out shows the black hole.
+/// An outage loses the first trial. The next one, half as large, arrives, and so does its rest; what was suspected
+/// before the outage stays suspect: the next large packet that times out shows the black hole.
 #[test]
 fn a_black_hole_is_found_although_an_outage_lost_the_first_trial() {
     let mut script = sending(60_000);
