@@ -364,7 +364,8 @@ pub struct Emulate {
     anabranch serve /srv/files\n  \
     ip netns exec server anabranch serve . --port 8080 --via 10.1.0.3 --via 10.2.0.3\n\n\
     For each request, a line on standard error says how it was answered, as soon as the client has acknowledged the\n\
-    answer or the connection has ended: how many octets of the file were sent and, if not all, why.")]
+    answer or the connection has ended: how many octets of the file the client has acknowledged and, if not all, why.\n\
+    More may have been sent, and the client may have read more than it has acknowledged.")]
 pub struct Serve {
     /// The folder; nothing outside it is reachable
     pub folder: PathBuf,
@@ -439,7 +440,7 @@ pub struct Join {
     pub prices: Vec<(String, u32)>,
     /// Leave data to the kernel's own Multipath TCP, and manage its paths, instead of running the proxy: for programs
     /// under `mptcpize run` or with sockets of IPPROTO_MPTCP (Linux 5.19 or newer)
-    #[arg(long, conflicts_with_all = ["listen", "open", "system_names", "congestion", "scheduler", "path_manager", "pcap", "qlog", "target", "prices"])]
+    #[arg(long, conflicts_with_all = ["listen", "open", "system_names", "congestion", "scheduler", "path_manager", "checksum", "pcap", "qlog", "target", "prices"])]
     pub kernel: bool,
     /// Address on which the proxy listens for programs, SOCKS5 and HTTP on the same port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:1080", value_parser = place)]
@@ -484,6 +485,10 @@ pub struct Engine {
     /// Path manager: which subflows to open, by default one-per-address; `anabranch policies` lists all
     #[arg(long, value_name = "NAME")]
     pub path_manager: Option<String>,
+    /// Ask for checksums over the data and their place in the stream: where a middlebox changes either, the connection
+    /// notices
+    #[arg(long)]
+    pub checksum: bool,
     /// Write a capture of every packet between the engine and the kernel to FILE (pcapng)
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,

@@ -72,12 +72,46 @@ fn a_file_whose_data_are_swallowed_ceases() {
     assert!((4.5..5.5).contains(&at), "{at}");
 }
 
-/// The run has no further information.
 #[test]
 fn a_file_behind_a_dead_link_ceases() {
-    let (at, rest) = since(&["relays[0].cellular.outages=[{ from = '5 s', until = '40 s' }]"]);
-    assert_eq!(rest, "; the series in the results show what the paths did then");
+    let outage = "relays[0].cellular.outages=[{ from = '5 s', until = '40 s' }]";
+    let told = "amber had an outage from 5 s to 40 s (relays[0].cellular.outages[0])";
+    let (at, rest) = since(&[outage]);
+    assert_eq!(rest, format!("; {told}"));
     assert!((4.5..5.5).contains(&at), "{at}");
+    // The outage stopped the data, before the relay left.
+    let (at, rest) = since(&[outage, "relays[0].leaves=10 s"]);
+    assert_eq!(rest, format!("; no path was left: {told} and left at 10 s (relays[0].leaves)"));
+    assert!((4.5..5.5).contains(&at), "{at}");
+    // An outage that was over long before has no part in it.
+    let early = "relays[0].cellular.outages=[{ from = '2 s', until = '2500 ms' }]";
+    let (_, rest) = since(&[early, "relays[0].leaves=10 s"]);
+    assert_eq!(rest, "; no path was left: amber left at 10 s (relays[0].leaves)");
+}
+
+/// A middlebox that shifts data sequence numbers: what a message says agrees with its own numbers.
+#[test]
+fn the_end_of_a_stream_or_its_order_may_be_what_is_missing() {
+    let megabyte = "workload={ kind = 'generated', size = '1 MB' }";
+    let fault = |shifts: &[&str]| {
+        let changes: Vec<&str> = [megabyte, "relays[0].count=2"].iter().chain(shifts).copied().collect();
+        let Run { faults, results, .. } = run_with(&changes);
+        let fault = faults.into_iter().next().unwrap_or_default();
+        (fault, results.totals)
+    };
+    let (said, totals) = fault(&["relays[1].cellular.middleboxes=[{ shift_dsn = { by = 1000000 } }]"]);
+    assert!(totals.intact && !totals.completed && totals.delivered_bytes == 1_000_000, "{said}");
+    assert_eq!(said, "all 1000000 bytes arrived within 30 s, but the end of the stream did not arrive");
+    let (said, totals) = fault(&["relays[0].cellular.middleboxes=[{ shift_dsn = { by = 1000000 } }]"]);
+    let delivered = totals.delivered_bytes;
+    assert!(
+        delivered > 1_000_000 && said.contains(&format!("{delivered} bytes arrived within 30 s, more than")),
+        "{said}"
+    );
+    let (said, totals) = fault(&["relays[*].cellular.middleboxes=[{ shift_dsn = { by = 1 } }]"]);
+    assert_eq!(totals.delivered_bytes, 0);
+    let told = format!("up to {} bytes that did arrive waited for earlier ones", totals.out_of_order_peak_bytes);
+    assert_eq!(said, format!("none of 1000000 bytes arrived in order within 30 s: {told}"));
 }
 
 /// The other path delivers data continuously, but they wait for the missing ones: the note must not claim that nothing
@@ -91,8 +125,8 @@ fn a_file_of_which_a_piece_is_missing_ceases_in_order_only() {
         "connection.send_buffer=64 MB",
         "connection.receive_buffer=64 MB",
     ]);
-    let told = "s, although data that wait for others arrived until 30.0 s; the series in the results show what the paths did \
-         then";
+    let told = "s, although data that wait for others arrived until 30.0 s; amber-1 had an outage from 5 s to 40 s \
+         (relays[0].cellular.outages[0])";
     assert!(rest.starts_with(", and none in order after 5.") && rest.ends_with(told), "{rest}");
 }
 

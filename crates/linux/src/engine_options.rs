@@ -21,6 +21,8 @@ pub struct EngineOptions {
     pub scheduler: Option<String>,
     /// Which subflows are opened; [`PATH_MANAGER`] if none is named.
     pub path_manager: Option<String>,
+    /// Ask for DSS checksums (RFC 8684 section 3.3); otherwise they are used only if the peer asks.
+    pub checksum: bool,
     /// Largest packet, octets, that the engine sends and asks for; the device's if none is set.
     pub mtu: Option<u16>,
     /// Sees every packet.
@@ -54,7 +56,22 @@ impl EngineOptions {
         let path_manager = self.path_manager.as_deref().unwrap_or(PATH_MANAGER);
         path_manager::build(path_manager).map_err(|error| unknown(&error))?;
         config.path_manager = path_manager.into();
+        config.checksum |= self.checksum;
         config.mtu = self.mtu.unwrap_or(config.mtu);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksums_are_used_on_request() {
+        for checksum in [false, true] {
+            let mut config = ConnectionConfig::default();
+            EngineOptions { checksum, ..EngineOptions::default() }.apply(&mut config).unwrap();
+            assert_eq!(config.checksum, checksum);
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, Event};
+use units::Duration;
 use wire::mptcp::{MpFastclose, MptcpOption};
 
 use crate::script::{self, Script, mptcp_config as config};
@@ -69,6 +70,29 @@ fn a_connection_that_nobody_joins_ends_as_reset() {
         assert_eq!(script.closed(), Some(CloseReason::Reset));
         script.expect_nothing();
         script.assert_nothing_left(1);
+    }
+}
+
+/// After time-outs the connection waits a minute, or the user time-out if that is less, however far the data-level
+/// time-out has doubled by then (decision 0017).
+#[test]
+fn a_connection_whose_subflow_timed_out_waits_as_long_as_said() {
+    for user_timeout_s in [12, 15, 20, 25, 30, 40, 60, 90] {
+        let user_timeout = Duration::from_secs(user_timeout_s);
+        let mut script = Script::connect(ConnectionConfig { user_timeout, ..config() });
+        script.expect("S 0 mpc");
+        script.inject("SA 0 ack 1 mss 1000 sackok mpc");
+        script.expect("A 1 ack 1 mpc");
+        script.inject("A 1 ack 1 dack 1");
+        script.send(500);
+        script.run_until(user_timeout_s * 1000);
+        let timed_out = |event: &Event| matches!(event, Event::SubflowClosed { reason: CloseReason::TimedOut, .. });
+        assert!(script.events.iter().any(timed_out), "{user_timeout_s} s");
+        let wait_s = user_timeout_s.min(60);
+        script.run_until((user_timeout_s + wait_s) * 1000 - 1);
+        assert_eq!(script.closed(), None, "{user_timeout_s} s");
+        script.run_for(1);
+        assert_eq!(script.closed(), Some(CloseReason::TimedOut), "{user_timeout_s} s");
     }
 }
 

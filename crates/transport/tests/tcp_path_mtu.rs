@@ -101,6 +101,26 @@ fn a_black_hole_is_found_without_a_word() {
     assert_eq!(script.stats().ssthresh_bytes, u64::MAX);
 }
 
+/// An outage loses the first trial. The next one, half as large, arrives, and so does its rest; what was suspected
+/// before the outage stays suspect: the next large packet that times out shows the black hole.
+#[test]
+fn a_black_hole_is_found_although_an_outage_lost_the_first_trial() {
+    let mut script = sending(60_000);
+    script.run_until(4700);
+    assert!(script.drain().contains(&"A 1+730 ack 1".to_owned()));
+    script.expect_at(4800, "A 1+365 ack 1");
+    script.run_until(4900);
+    for acked in [366, 731, 1461] {
+        script.inject(&format!("A 1 ack {acked}"));
+    }
+    assert!(script.drain().contains(&"A 1461+1460 ack 1".to_owned()));
+    assert_eq!(script.stats().path_mtu_bytes, 1500);
+    script.run_until(12_000);
+    let sent = script.drain();
+    assert_eq!(sent[0], "A 1461+1240 ack 1", "{sent:?}");
+    assert_eq!(script.stats().path_mtu_bytes, 1280);
+}
+
 /// An outage is no black hole: after the small packet the large ones pass too.
 #[test]
 fn an_outage_shrinks_nothing() {

@@ -39,6 +39,7 @@ pub fn policies(arguments: &arguments::Engine) -> EngineOptions {
         congestion: arguments.congestion.clone(),
         scheduler: arguments.scheduler.clone(),
         path_manager: arguments.path_manager.clone(),
+        checksum: arguments.checksum,
         ..EngineOptions::default()
     }
 }

@@ -140,6 +140,7 @@ mod tests {
             congestion: None,
             scheduler: None,
             path_manager: None,
+            checksum: false,
             pcap: file.clone().filter(|file| !file.ends_with("log")),
             qlog: file.filter(|file| file.ends_with("log")),
         };

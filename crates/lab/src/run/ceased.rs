@@ -6,7 +6,7 @@ use units::{Duration, Instant};
 
 use super::stage::Stage;
 use crate::measure::results::Series;
-use crate::scenario::{Scenario, WorkloadKind};
+use crate::scenario::{Outage, RelayMode, Scenario, WorkloadKind};
 
 /// Silence is reported if it lasts at least this fraction of the run, one tenth: a connection that makes progress has
 /// shorter gaps between arrivals.
@@ -84,15 +84,37 @@ fn fates(scenario: &Scenario, stage: &Stage) -> String {
 }
 
 fn fate(scenario: &Scenario, stage: &Stage, index: usize) -> Option<String> {
+    let told: Vec<String> = outage(scenario, stage, index).into_iter().chain(end(scenario, stage, index)).collect();
+    (!told.is_empty()).then(|| format!("{} {}", scenario.relays[index].name, told.join(" and ")))
+}
+
+/// The outage of a relay's link in which arrivals ceased. What was on the way when it began may still have arrived.
+fn outage(scenario: &Scenario, stage: &Stage, index: usize) -> Option<String> {
     let relay = &scenario.relays[index];
-    let (name, field) = (&relay.name, format!("relays[{index}]"));
+    let last_at = stage.delivered.borrow().last_at;
+    let left_at = has_left(scenario, stage, index).map_or(Instant::FAR_FUTURE, |leaves| Instant::ZERO + leaves);
+    let wifi = relay.wifi.as_ref().filter(|_| scenario.cooperation.relays != RelayMode::MultiHomed);
+    let links = [("cellular", relay.cellular.as_ref()), ("wifi", wifi)];
+    links.into_iter().find_map(|(hop, link)| {
+        let (number, outage) = link?.outages.iter().enumerate().find(|(_, outage)| {
+            let (from, until) = (Instant::ZERO + outage.from, Instant::ZERO + outage.until);
+            from < left_at && from <= last_at + TOLD_MIN && until > last_at + TOLD_MIN
+        })?;
+        let (Outage { from, until, .. }, field) = (outage, format!("relays[{index}].{hop}.outages[{number}]"));
+        Some(format!("had an outage from {from} to {until} ({field})"))
+    })
+}
+
+/// What ended a relay's part in the run.
+fn end(scenario: &Scenario, stage: &Stage, index: usize) -> Option<String> {
+    let (relay, field) = (&scenario.relays[index], format!("relays[{index}]"));
     if let Some(at) = has_left(scenario, stage, index) {
-        return Some(format!("{name} left at {at} ({field}.leaves)"));
+        return Some(format!("left at {at} ({field}.leaves)"));
     }
     if stage.has_spent(index) {
-        return Some(format!("{name} had lent its whole volume ({field}.lends.volume)"));
+        return Some(format!("had lent its whole volume ({field}.lends.volume)"));
     }
     let from = relay.swallows?.from;
     let did = Instant::ZERO + from <= stage.ended_at;
-    did.then(|| format!("{name} swallowed data from {from} on ({field}.swallows)"))
+    did.then(|| format!("swallowed data from {from} on ({field}.swallows)"))
 }

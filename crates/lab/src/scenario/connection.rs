@@ -165,6 +165,20 @@ mod tests {
     }
 
     #[test]
+    fn the_readme_states_the_defaults() {
+        let readme = include_str!("../../../../scenarios/README.md");
+        let row = |field: &str, default: &str| {
+            let row = format!("\n| `connection.{field}` | {default} | ");
+            assert!(readme.contains(&row), "scenarios/README.md lacks {row}");
+        };
+        let serde_json::Value::Object(fields) = serde_json::to_value(Connection::default()).unwrap() else { panic!() };
+        fields.iter().for_each(|(field, default)| row(field, &format!("`{default}`")));
+        assert_eq!(fields.len(), 18, "fields without a default of their own have to be listed below");
+        row("keep_alive", "none");
+        row("subflows_max", "one for each relay");
+    }
+
+    #[test]
     fn the_defaults_are_the_engine_s() {
         let config = Connection::default().to_config(4);
         let engine = ConnectionConfig::default();

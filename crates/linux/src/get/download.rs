@@ -68,6 +68,8 @@ enum Phase {
     Body(Remaining),
     /// The file is complete, but the connection is not yet closed.
     Closing,
+    /// The connection has ended, but not every subflow has exchanged its FINs.
+    Leaving,
 }
 
 enum Remaining {
@@ -186,7 +188,7 @@ impl<'a> Download<'a> {
                     return self.close(id, endpoint, now);
                 }
                 // All data have arrived: it no longer matters how the connection ends.
-                Err(_) if matches!(self.phase, Phase::Closing) => return,
+                Err(_) if self.is_complete() => return,
                 Err(error) => return self.fail(self.broken_off(&error.to_string())),
             }
         }
@@ -206,7 +208,7 @@ impl<'a> Download<'a> {
                 }
             }
             Phase::Body(_) => self.take_body(octets),
-            Phase::Connecting | Phase::Closing => {}
+            Phase::Connecting | Phase::Closing | Phase::Leaving => {}
         }
     }
 
@@ -345,7 +347,7 @@ impl<'a> Download<'a> {
     fn finished(&mut self) {
         match self.phase {
             Phase::Body(Remaining::UntilClose) => self.complete(),
-            Phase::Closing => {}
+            Phase::Closing | Phase::Leaving => {}
             Phase::Head(ref head) => {
                 let what =
                     if head.is_empty() { "without an answer" } else { "in the middle of the head of its answer" };
@@ -368,15 +370,31 @@ impl<'a> Download<'a> {
         }
     }
 
-    fn closed(&mut self, reason: CloseReason) {
-        if matches!(self.phase, Phase::Closing) {
-            return self.end(Ok(()));
+    fn is_complete(&self) -> bool {
+        matches!(self.phase, Phase::Closing | Phase::Leaving)
+    }
+
+    fn closed(&mut self, reason: CloseReason, endpoint: &Endpoint, now: Instant) {
+        if self.is_complete() {
+            self.phase = Phase::Leaving;
+            return self.leave(endpoint, now);
         }
         self.fail(self.broken_off(&format!("the connection was {reason}")));
     }
 }
 
 impl Download<'_> {
+    /// Ends once every subflow has exchanged its FINs, or had two round-trip times for that: otherwise the server keeps
+    /// subflows whose FINs nobody answers, Linux for minutes.
+    fn leave(&mut self, endpoint: &Endpoint, now: Instant) {
+        let stats = self.connection.and_then(|id| endpoint.stats(id)).unwrap_or_default();
+        let open = stats.subflows.iter().filter(|subflow| !["CLOSED", "TIME-WAIT"].contains(&subflow.state));
+        match open.map(|subflow| subflow.srtt.unwrap_or(RTT_UNKNOWN)).max() {
+            Some(rtt) => self.deadline = self.deadline.min(now + rtt * 2),
+            None => self.end(Ok(())),
+        }
+    }
+
     /// Asks for the file on the winning connection, once that is decided.
     fn take_winner(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let Some(connection) = self.attempts.winner(now) else { return };
@@ -404,7 +422,7 @@ impl Download<'_> {
     fn run_out(&mut self, endpoint: &mut Endpoint, now: Instant) {
         match self.phase {
             // The peer does not answer the end of the stream, but the file is complete.
-            Phase::Closing => self.end(Ok(())),
+            Phase::Closing | Phase::Leaving => self.end(Ok(())),
             Phase::Connecting => {
                 let ways = self.attempts.unanswered();
                 self.fail(format!("the server did not answer within {CONNECT_TIMEOUT} ({ways})"));
@@ -438,7 +456,12 @@ impl App for Download<'_> {
                 self.receive(connection, endpoint, now);
                 // Data that the sink has no room for can still be received.
                 if !self.paused {
-                    self.closed(reason);
+                    self.closed(reason, endpoint, now);
+                }
+            }
+            Event::SubflowClosed { connection, .. } if self.connection == Some(connection) => {
+                if matches!(self.phase, Phase::Leaving) {
+                    self.leave(endpoint, now);
                 }
             }
             Event::Closed { connection, reason } if self.connection.is_none() => {

@@ -272,6 +272,11 @@ impl Connection {
             self.orphan_reason = if is_reset(reason) { reason } else { CloseReason::TimedOut };
         }
     }
+
+    /// Whether the connection has no subflow, and waits for one.
+    pub(super) fn awaits_subflow(&self) -> bool {
+        self.orphan_timer != Instant::FAR_FUTURE
+    }
 }
 
 fn is_reset(reason: CloseReason) -> bool {

@@ -135,7 +135,8 @@ impl Connection {
 
     /// Handles a data-level time-out (RFC 8684 section 3.3.6): data that no subflow is at work on are sent again.
     fn on_data_timeout(&mut self, host: &mut Host, now: Instant) {
-        if self.sender.backoff == 0 {
+        // Without a subflow, the wait for one has a limit of its own. The data then have as long as before.
+        if self.sender.backoff == 0 || self.awaits_subflow() {
             self.sender.stalled_since = now;
         } else if now.saturating_since(self.sender.stalled_since) >= self.config.user_timeout && !self.is_held_off() {
             return self.abort(CloseReason::TimedOut, host, now);

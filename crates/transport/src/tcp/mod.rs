@@ -25,6 +25,7 @@ mod due;
 mod expected;
 mod expiry;
 mod handshake;
+mod held_ranges;
 mod hystart;
 mod inspection;
 mod observation;

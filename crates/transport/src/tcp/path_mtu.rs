@@ -47,12 +47,32 @@ pub(super) struct Probe {
 }
 
 /// A suspicion that packets of a size do not pass.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Doubt {
     /// The size to fall back to if they do not.
     step: u16,
     /// Octets of payload in the packet that timed out.
-    payload_bytes: u32,
+    payload_bytes: u16,
+}
+
+/// The suspicions of a trial.
+#[derive(Clone, Copy, Debug)]
+struct Doubts {
+    last: Doubt,
+    /// The suspicion of the larger trial that this one replaced, and with it a still larger packet.
+    first: Option<Doubt>,
+}
+
+impl Doubts {
+    /// Returns the suspicions that remain after a packet with at most `payload_max` octets of payload has passed.
+    fn after(self, payload_max: u32) -> Option<Self> {
+        let Self { last, first } = self;
+        let excused = |doubt: Doubt| payload_max >= doubt.payload_bytes.into();
+        if !excused(last) {
+            return Some(self);
+        }
+        first.filter(|first| !excused(*first)).map(|first| Self { last: first, first: None })
+    }
 }
 
 /// Knowledge about the path of one TCB.
@@ -73,10 +93,10 @@ pub(super) struct PathMtu {
     probes_lost: u32,
     /// Whether a packet larger than the next step down has arrived.
     large_passed: bool,
-    /// The trial that replaces a timed-out packet, until it arrives: its end, and the suspicion.
-    trial: Option<(SeqNr, Doubt)>,
-    /// The suspicion of a trial that arrived, until a packet like the timed-out one arrives.
-    trial_passed: Option<Doubt>,
+    /// The trial that replaces a timed-out packet, until it arrives: its end, and the suspicions.
+    trial: Option<(SeqNr, Doubts)>,
+    /// The suspicions of a trial that arrived, until packets like the timed-out ones arrive.
+    trial_passed: Option<Doubts>,
 }
 
 impl PathMtu {
@@ -138,8 +158,7 @@ impl PathMtu {
     /// Returns the size above which packets count as large: the next step down in a black hole. A size no larger than
     /// the base that was configured, or set by the peer, is not doubted.
     pub(super) fn step_down(&self) -> Option<u16> {
-        let shown = self.trial_passed.map(|doubt| doubt.step);
-        shown.or(if self.current > BASE { Some(BASE) } else { self.least_step() })
+        self.black_hole().or(if self.current > BASE { Some(BASE) } else { self.least_step() })
     }
 
     /// Returns the last step down.
@@ -150,7 +169,7 @@ impl PathMtu {
     /// Returns the size to fall to after a large packet timed out: if a smaller one has arrived in its place, and none
     /// of its size has since.
     pub(super) fn black_hole(&self) -> Option<u16> {
-        self.trial_passed.map(|doubt| doubt.step)
+        self.trial_passed.map(|doubts| doubts.last.step)
     }
 
     /// Returns the step down to try after `timeouts` time-outs of a packet in a row.
@@ -163,24 +182,29 @@ impl PathMtu {
     }
 
     /// Records a trial: a packet that fits `step` and ends at `end` replaces one with `payload_bytes` that timed out.
+    /// That one may be an earlier trial: an outage may have lost it, so the packet that it replaced stays suspect.
     pub(super) fn begin_trial(&mut self, end: SeqNr, step: u16, payload_bytes: u32) {
-        self.trial = Some((end, Doubt { step, payload_bytes }));
+        let last = Doubt { step, payload_bytes: u16_from(payload_bytes.into()) };
+        let replaced = self.trial.map(|(_, doubts)| doubts.first.unwrap_or(doubts.last));
+        let first = replaced.filter(|replaced| replaced.step > step && replaced.payload_bytes > last.payload_bytes);
+        self.trial = Some((end, Doubts { last, first }));
     }
 
     /// Takes note that everything before `una` has arrived.
     pub(super) fn on_advance(&mut self, una: SeqNr) {
-        if let Some((_, doubt)) = self.trial.take_if(|(end, _)| una.at_or_after(*end)) {
-            self.trial_passed = Some(doubt);
+        if let Some((_, doubts)) = self.trial.take_if(|(end, _)| una.at_or_after(*end)) {
+            self.trial_passed = Some(doubts);
         }
     }
 
     /// Takes note that a packet larger than the next step down arrived, with `payload_bytes` of payload. The rest that
     /// a trial leaves of a packet may also be that large, but says nothing about the whole.
     pub(super) fn on_large_passed(&mut self, payload_bytes: u32) {
-        self.large_passed = true;
         // Packets of one size differ in payload by their options.
         let payload_max = payload_bytes + u32_from(Options::MAX_BYTES as u64);
-        self.trial_passed.take_if(|doubt| payload_max >= doubt.payload_bytes);
+        self.trial_passed = self.trial_passed.and_then(|doubts| doubts.after(payload_max));
+        // What remains suspect is larger than what has arrived.
+        self.large_passed |= self.trial_passed.is_none();
     }
 
     /// Falls one step because packets of the current size vanish. The search then starts with the size that failed,
@@ -401,6 +425,24 @@ mod tests {
         mtu.fall_back(552);
         assert_eq!(mtu.step_down(), None);
         assert_eq!(PathMtu { current: 1280, ..PathMtu::new(1500, true) }.step_down(), None);
+    }
+
+    /// An outage loses the first trial. Both halves of what replaces it arrive: packets of its size pass, but this says
+    /// nothing about the larger packet that it replaced.
+    #[test]
+    fn a_lost_trial_does_not_excuse_what_it_replaced() {
+        let mut mtu = PathMtu::new(1500, false);
+        assert_eq!(mtu.trial_step(2), Some(BASE));
+        mtu.begin_trial(SeqNr(730), BASE, 1460);
+        assert_eq!(mtu.trial_step(4), Some(LEAST_V4));
+        mtu.begin_trial(SeqNr(365), LEAST_V4, 730);
+        mtu.on_advance(SeqNr(1460));
+        assert_eq!(mtu.black_hole(), Some(LEAST_V4));
+        mtu.on_large_passed(730);
+        assert_eq!((mtu.black_hole(), mtu.step_down()), (Some(BASE), Some(BASE)));
+        mtu.on_large_passed(1460);
+        assert_eq!(mtu.black_hole(), None);
+        assert_eq!(mtu.trial_step(2), None, "a large packet has arrived: more patience");
     }
 
     /// A packet of 1228 octets is tried as one of 500; the remaining 728 are more than the next step down.

@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 
-use arrayvec::ArrayVec;
 use units::SeqNr;
 use wire::{Payload, SackBlock, SackBlocks};
 
+use super::held_ranges::HeldRanges;
 use crate::ordered_queue::{OrderedQueue, Place};
 use crate::small_pieces;
 
@@ -14,8 +14,6 @@ use crate::small_pieces;
 const SEGMENT_OVERHEAD: u64 = 128;
 /// Octets that may be held in addition to twice the widest window announced.
 const HELD_MIN: u64 = 64 << 10;
-/// Number of ranges remembered for SACK; each ACK reports up to four of them.
-const RANGES_MAX: usize = 8;
 
 /// Result of accepting a segment's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,8 +55,8 @@ pub(crate) struct ReceiveSpace {
     ready: VecDeque<(SeqNr, Payload)>,
     out_of_order: OrderedQueue<Held>,
     held_bytes: u64,
-    /// Ranges beyond `nxt`, most recent first.
-    ranges: ArrayVec<SackBlock, RANGES_MAX>,
+    /// Ranges beyond `nxt`, once there have been any.
+    ranges: Option<Box<HeldRanges>>,
     /// The range of a duplicate, to be reported once (RFC 2883).
     duplicate: Option<SackBlock>,
 }
@@ -75,7 +73,7 @@ impl ReceiveSpace {
             ready: VecDeque::new(),
             out_of_order: OrderedQueue::default(),
             held_bytes: 0,
-            ranges: ArrayVec::new(),
+            ranges: None,
             duplicate: None,
         }
     }
@@ -182,7 +180,7 @@ impl ReceiveSpace {
     pub(crate) fn is_plain(&self, seq: SeqNr, payload: &Payload, fin: bool) -> bool {
         let len = payload.sequence_len();
         let fits = self.announced_edge.after(seq) && len <= self.announced_edge.since(seq);
-        let is_alone = self.out_of_order.is_empty() && self.ranges.is_empty() && self.fin_at.is_none();
+        let is_alone = self.out_of_order.is_empty() && self.fin_at.is_none();
         seq == self.nxt && len > 0 && fits && is_alone && !fin
     }
 
@@ -260,8 +258,9 @@ impl ReceiveSpace {
                 self.ready.push_back((start, held.payload));
             }
         }
-        let nxt = self.nxt;
-        self.ranges.retain(|range| range.end.after(nxt));
+        if let Some(ranges) = &mut self.ranges {
+            ranges.advance(self.nxt);
+        }
     }
 
     /// Stores the new part of a segment beyond a hole; held segments never overlap.
@@ -283,7 +282,7 @@ impl ReceiveSpace {
             self.held_bytes += payload.len() as u64;
             self.out_of_order.insert(at, Held { seq: start, payload: small_pieces::keep(payload) });
         }
-        self.note_range(seq, end);
+        self.ranges.get_or_insert_default().note(seq, end);
     }
 
     /// Returns the first held segment that ends beyond `seq`.
@@ -294,31 +293,21 @@ impl ReceiveSpace {
         }
     }
 
-    /// Merges `[start, end)` into the ranges and moves the result to the front (RFC 2018 section 4).
-    fn note_range(&mut self, start: SeqNr, end: SeqNr) {
-        let mut merged = SackBlock { start, end };
-        self.ranges.retain(|range| {
-            let apart = range.end.before(merged.start) || range.start.after(merged.end);
-            if !apart {
-                merged.start = merged.start.min(range.start);
-                merged.end = merged.end.max(range.end);
-            }
-            apart
-        });
-        self.ranges.truncate(RANGES_MAX - 1);
-        self.ranges.insert(0, merged);
+    /// Returns the ranges beyond `nxt` to report, most recent first.
+    fn ranges(&self) -> &[SackBlock] {
+        self.ranges.as_ref().map_or(&[], |ranges| ranges.recent())
     }
 
     /// Returns the blocks to report, most recent first; a duplicate precedes all (RFC 2883 section 4).
     pub(crate) fn take_sack_blocks(&mut self, max: usize) -> SackBlocks {
         let mut blocks = SackBlocks::new();
         let duplicate = self.duplicate.take();
-        blocks.extend(duplicate.into_iter().chain(self.ranges.iter().copied()).take(max.min(blocks.capacity())));
+        blocks.extend(duplicate.into_iter().chain(self.ranges().iter().copied()).take(max.min(blocks.capacity())));
         blocks
     }
 
     pub(crate) fn has_sack_blocks(&self) -> bool {
-        self.duplicate.is_some() || !self.ranges.is_empty()
+        self.duplicate.is_some() || !self.ranges().is_empty()
     }
 
     /// Returns the next data in order.
@@ -414,6 +403,11 @@ mod tests {
                 arrived[start as usize..(start + len) as usize].fill(true);
                 proptest::prop_assert_eq!(accepted.duplicate_bytes as usize, known.len());
                 proptest::prop_assert_eq!(core::mem::take(&mut space.duplicate), first_run);
+                for SackBlock { start, end } in space.ranges() {
+                    let [start, end] = [start, end].map(|edge| edge.since(at(0)) as usize);
+                    proptest::prop_assert!(arrived[start..end].iter().all(|there| *there));
+                    proptest::prop_assert!(!arrived[start - 1] && !arrived[end], "{}..{}", start, end);
+                }
                 while let Some((seq, payload)) = space.take_ready() {
                     let expected = wire::Pattern { stream: 1, offset: read, len: payload.len() as u32 };
                     proptest::prop_assert_eq!((seq, payload), (at(read as u32), Payload::Pattern(expected)));

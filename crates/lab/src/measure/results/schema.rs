@@ -282,6 +282,14 @@ impl Totals {
     pub fn fault(&self, duration: Duration, ceased: Option<&str>) -> Option<String> {
         if !self.completed {
             let (delivered, wanted) = (self.delivered_bytes, self.source_bytes);
+            if let Some(fault) = self.fault_of_the_end(duration) {
+                return Some(fault);
+            }
+            if delivered == 0 && self.out_of_order_peak_bytes > 0 {
+                let waiting = self.out_of_order_peak_bytes;
+                let why = format!("up to {waiting} bytes that did arrive waited for earlier ones");
+                return Some(format!("none of {wanted} bytes arrived in order within {duration}: {why}"));
+            }
             if delivered == 0 {
                 let why = "no connection was established, or none of its paths delivered data in that time";
                 return Some(format!("none of {wanted} bytes arrived within {duration}: {why}"));
@@ -293,6 +301,17 @@ impl Totals {
             });
         }
         self.difference()
+    }
+
+    /// Describes what is wrong with a transfer of which as much arrived as was sent, or more, but not its end.
+    fn fault_of_the_end(&self, duration: Duration) -> Option<String> {
+        let (delivered, wanted) = (self.delivered_bytes, self.source_bytes);
+        let end = "the end of the stream did not arrive";
+        match delivered.checked_sub(wanted)? {
+            _ if delivered == 0 => None,
+            0 => Some(format!("all {wanted} bytes arrived within {duration}, but {end}")),
+            _ => Some(format!("{delivered} bytes arrived within {duration}, more than the {wanted} sent, and {end}")),
+        }
     }
 
     /// Describes what is wrong with the data of a completed run.
