@@ -207,9 +207,9 @@ fn a_source_hears_what_relays_report() {
     world.run(6500);
     let of = |kind: Kind| world.reports.iter().filter(move |report| report.kind == kind);
     assert_eq!((of(Kind::Called).count(), of(Kind::Deserted).count()), (1, 0));
-    let load = of(Kind::Load).last().expect("a report");
+    let load = of(Kind::Load).next_back().expect("a report");
     assert!((load.ratio - 2.0).abs() < 0.01, "{load:?}");
-    let delay = of(Kind::Delay).last().expect("a report");
+    let delay = of(Kind::Delay).next_back().expect("a report");
     assert!(delay.delay_ns < 10_000_000, "nothing takes time here: {delay:?}");
     assert_eq!((load.connection, delay.connection), (connection, connection));
 }
