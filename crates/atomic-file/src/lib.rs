@@ -412,10 +412,12 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_no_wrong_place() {
+        let folder = tempfile::tempdir().unwrap();
         let full = Error::at(Path::new("x"))(io::ErrorKind::StorageFull.into());
         assert!(!full.is_misplaced());
         let long = "x".repeat(300);
-        assert!(AtomicFile::create(Path::new(&long)).unwrap_err().is_misplaced());
+        let unnamed = AtomicFile::create(&folder.path().join(long)).unwrap();
+        assert!(unnamed.commit().unwrap_err().is_misplaced());
     }
 
     #[test]
