@@ -15,20 +15,21 @@ mod standing;
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::fd::{AsFd as _, AsRawFd as _};
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
-pub use error::{Error, Result};
+pub use error::{Error, Named, Result, is_misplaced};
 pub use standing::Standing;
 
 const PRIVATE_MODE: u32 = 0o600;
 const BUFFER_BYTES: usize = 1 << 16;
 /// Directory through which a file without a name is linked. A bare chroot lacks it.
 const DESCRIPTORS: &str = "/proc/self/fd";
+const NO_FOLDER: &str = "is not a folder";
 
 /// A file that is being written. It has no name until [`Self::commit`] (`O_TMPFILE`). A process that ends earlier, in
 /// whatever way, leaves nothing behind.
@@ -36,6 +37,7 @@ const DESCRIPTORS: &str = "/proc/self/fd";
 pub struct AtomicFile {
     writer: BufWriter<Backing>,
     path: PathBuf,
+    named: Named,
 }
 
 #[derive(Debug)]
@@ -54,7 +56,7 @@ impl AtomicFile {
     /// # Errors
     /// If `path` is a folder or [special](is_special), or if its folder does not exist or cannot be written to.
     pub fn create(path: &Path) -> Result<Self> {
-        Self::create_as(path, Backing::open)
+        Self::create_as(path, Named::File, Backing::open)
     }
 
     /// Does the same as [`Self::create`], and creates the folders above `path`.
@@ -62,9 +64,8 @@ impl AtomicFile {
     /// # Errors
     /// If `path` is a folder or [special](is_special), or if a folder cannot be created or written to.
     pub fn create_with_folders(path: &Path) -> Result<Self> {
-        let folder = folder_of(path);
-        fs::create_dir_all(folder).map_err(Error::at(folder))?;
-        Self::create(path)
+        make_folder(folder_of(path))?;
+        Self::create_as(path, Named::Folder, Backing::open)
     }
 
     /// Returns the path at which the file will stand.
@@ -72,12 +73,12 @@ impl AtomicFile {
         &self.path
     }
 
-    fn create_as(path: &Path, open: fn(&Path, u32) -> io::Result<Backing>) -> Result<Self> {
+    fn create_as(path: &Path, named: Named, open: fn(&Path, u32) -> io::Result<Backing>) -> Result<Self> {
         check_place(path)?;
         let standing = Standing::at(path);
-        let backing = open(folder_of(path), standing.mode_at_first()).map_err(Error::at(path))?;
+        let backing = open(folder_of(path), standing.mode_at_first()).map_err(Error::of(path, named))?;
         standing.pass_to(backing.file());
-        Ok(Self { writer: BufWriter::with_capacity(BUFFER_BYTES, backing), path: path.into() })
+        Ok(Self { writer: BufWriter::with_capacity(BUFFER_BYTES, backing), path: path.into(), named })
     }
 
     /// Puts the complete file in place and replaces a file that is there. The content is on the disk before the name.
@@ -85,9 +86,9 @@ impl AtomicFile {
     /// # Errors
     /// If the disk is full or the folder has changed. Nothing is left behind in that case.
     pub fn commit(self) -> Result<()> {
-        let Self { writer, path } = self;
+        let Self { writer, path, named } = self;
         let backing = writer.into_inner().map_err(io::IntoInnerError::into_error);
-        backing.and_then(|backing| backing.place(&path)).map_err(Error::at(&path))
+        backing.and_then(|backing| backing.place(&path)).map_err(Error::of(&path, named))
     }
 }
 
@@ -104,11 +105,8 @@ impl Backing {
     }
 
     fn open_named(folder: &Path, mode: u32) -> io::Result<Self> {
-        builder()
-            .permissions(Permissions::from_mode(mode))
-            .tempfile_in(folder)
-            .map(Self::Named)
-            .map_err(|error| bare(&error))
+        let open = |path: &Path| File::options().read(true).write(true).create_new(true).mode(mode).open(path);
+        builder().make_in(folder, open).map(Self::Named)
     }
 
     fn file(&self) -> &File {
@@ -144,17 +142,21 @@ fn give_name(file: &File, path: &Path) -> io::Result<()> {
     let link = |to: &Path| rustix::fs::linkat(CWD, &own, CWD, to, AtFlags::SYMLINK_FOLLOW);
     match link(path) {
         Err(Errno::EXIST) => {
-            let beside =
-                builder().make_in(folder_of(path), |beside| Ok(link(beside)?)).map_err(|error| bare(&error))?;
+            let beside = builder().make_in(folder_of(path), |beside| Ok(link(beside)?))?;
             Ok(beside.persist(path)?)
         }
         done => Ok(done?),
     }
 }
 
-/// Strips the name of the temporary file, which means nothing to the caller.
-fn bare(error: &io::Error) -> io::Error {
-    error.kind().into()
+/// Creates `folder` and the folders above it.
+fn make_folder(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).map_err(|error| {
+        // The kernel says of a file there that it exists, which the user may well know.
+        let is_file = error.kind() == io::ErrorKind::AlreadyExists;
+        let source = if is_file { io::Error::new(io::ErrorKind::NotADirectory, NO_FOLDER) } else { error };
+        Error::of(folder, Named::Folder)(source)
+    })
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -220,7 +222,7 @@ pub fn check_place(path: &Path) -> Result<()> {
 /// The errors of the file system.
 pub fn write(path: &Path, content: &[u8]) -> Result<()> {
     let mut file = AtomicFile::create_with_folders(path)?;
-    file.write_all(content).map_err(Error::at(path))?;
+    file.write_all(content).map_err(Error::of(path, Named::Folder))?;
     file.commit()
 }
 
@@ -231,7 +233,11 @@ pub fn write(path: &Path, content: &[u8]) -> Result<()> {
 pub fn write_private(path: &Path, content: &[u8]) -> Result<()> {
     let mut file = AtomicFile::create_with_folders(path)?;
     // The permissions are set before there is anything to read.
-    file.writer.get_ref().keep_private().and_then(|()| file.write_all(content)).map_err(Error::at(path))?;
+    file.writer
+        .get_ref()
+        .keep_private()
+        .and_then(|()| file.write_all(content))
+        .map_err(Error::of(path, Named::Folder))?;
     file.commit()
 }
 
@@ -244,10 +250,10 @@ pub fn rehearse(folder: &Path) -> Result<()> {
     let there = folder.ancestors().find(|path| path.as_os_str().is_empty() || path.exists());
     let there = there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !there.is_dir() {
-        let problem = format!("{} is not a folder", there.display());
-        return Err(Error::at(folder)(io::Error::new(io::ErrorKind::NotADirectory, problem)));
+        let problem = if there == folder { NO_FOLDER.into() } else { format!("{} {NO_FOLDER}", there.display()) };
+        return Err(Error::of(folder, Named::Folder)(io::Error::new(io::ErrorKind::NotADirectory, problem)));
     }
-    Backing::open(there, PRIVATE_MODE).map(drop).map_err(Error::at(folder))
+    Backing::open(there, PRIVATE_MODE).map(drop).map_err(Error::of(folder, Named::Folder))
 }
 
 #[cfg(test)]
@@ -271,7 +277,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("out");
             for content in ["first", "second"] {
-                let mut file = AtomicFile::create_as(&path, open).unwrap();
+                let mut file = AtomicFile::create_as(&path, Named::File, open).unwrap();
                 file.write_all(content.as_bytes()).unwrap();
                 assert_ne!(fs::read_to_string(&path).unwrap_or_default(), content);
                 file.commit().unwrap();
@@ -285,7 +291,7 @@ mod tests {
     fn a_file_given_up_leaves_nothing() {
         for open in KINDS {
             let folder = tempfile::tempdir().unwrap();
-            let mut file = AtomicFile::create_as(&folder.path().join("out"), open).unwrap();
+            let mut file = AtomicFile::create_as(&folder.path().join("out"), Named::File, open).unwrap();
             file.write_all(b"half").unwrap();
             file.flush().unwrap();
             drop(file);
@@ -311,7 +317,7 @@ mod tests {
         let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
         fs::write(folder.path().join("plain"), b"").unwrap();
         for open in KINDS {
-            AtomicFile::create_as(&folder.path().join("out"), open).unwrap().commit().unwrap();
+            AtomicFile::create_as(&folder.path().join("out"), Named::File, open).unwrap().commit().unwrap();
             assert_eq!(mode("out"), mode("plain"));
         }
     }
@@ -328,7 +334,7 @@ mod tests {
             let owner =
                 chown(&path, Some(NOBODY), Some(NOBODY)).map_or(fs::metadata(&path).unwrap().uid(), |()| NOBODY);
             let is_as_before = |found: fs::Metadata| (found.mode() & 0o7777, found.uid()) == (mode, owner);
-            let file = AtomicFile::create_as(&path, open).unwrap();
+            let file = AtomicFile::create_as(&path, Named::File, open).unwrap();
             assert!(is_as_before(file.writer.get_ref().file().metadata().unwrap()));
             file.commit().unwrap();
             assert!(is_as_before(fs::metadata(&path).unwrap()));
@@ -354,7 +360,7 @@ mod tests {
             let (target, link) = (folder.path().join("target"), folder.path().join("link"));
             fs::write(&target, b"old").unwrap();
             symlink(&target, &link).unwrap();
-            AtomicFile::create_as(&link, open).unwrap().commit().unwrap();
+            AtomicFile::create_as(&link, Named::File, open).unwrap().commit().unwrap();
             assert!(link.symlink_metadata().unwrap().is_file());
             assert_eq!(fs::read(&target).unwrap(), b"old");
         }
@@ -376,9 +382,42 @@ mod tests {
         let error = AtomicFile::create(Path::new("/")).unwrap_err();
         assert_eq!(error.to_string(), "cannot write /: is a folder\n  help: name a file in it");
         for open in KINDS {
-            let error = AtomicFile::create_as(Path::new("/nowhere/at/all"), open).unwrap_err().to_string();
+            let error = AtomicFile::create_as(Path::new("/nowhere/at/all"), Named::File, open).unwrap_err().to_string();
             assert!(error.starts_with("cannot write /nowhere/at/all: ") && !error.contains(".anabranch"), "{error}");
         }
+    }
+
+    #[test]
+    fn who_named_a_folder_is_told_of_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, b"").unwrap();
+        let of = |result: Result<()>| {
+            let error = result.unwrap_err();
+            assert!(error.is_misplaced(), "{error}");
+            error.to_string().replace(file.to_str().unwrap(), "FILE")
+        };
+        let wanted = "cannot write FILE: is not a folder\n  help: name a folder, or one that does not exist yet";
+        assert_eq!(of(rehearse(&file)), wanted);
+        assert_eq!(of(write(&file.join("results.json"), b"")), wanted);
+        assert_eq!(of(write_private(&file.join("identity"), b"")), wanted);
+        assert!(of(rehearse(&file.join("deep"))).starts_with("cannot write FILE/deep: FILE is not a folder\n"));
+        assert!(of(write(&file.join("deep/er"), b"")).contains("Not a directory"), "as the kernel says it");
+        let wanted = "No such file or directory (os error 2)\n  help: name a folder that you may write to";
+        for nowhere in [rehearse(Path::new("/proc/x")), write(Path::new("/proc/x/identity"), b"")] {
+            let why = of(nowhere);
+            assert!(why.starts_with("cannot write /proc/x: ") && why.contains(wanted), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_no_wrong_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let full = Error::at(Path::new("x"))(io::ErrorKind::StorageFull.into());
+        assert!(!full.is_misplaced());
+        let long = "x".repeat(300);
+        let unnamed = AtomicFile::create(&folder.path().join(long)).unwrap();
+        assert!(unnamed.commit().unwrap_err().is_misplaced());
     }
 
     #[test]

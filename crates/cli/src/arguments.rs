@@ -35,7 +35,15 @@ use values::{
 
 /// Pools the links of nearby devices into one Multipath TCP connection.
 #[derive(Debug, Parser)]
-#[command(version, arg_required_else_help = true, propagate_version = true)]
+#[command(
+    version,
+    arg_required_else_help = true,
+    propagate_version = true,
+    after_help = "Exit codes:\n  \
+    0  it worked, or the answer is yes\n  \
+    1  what was asked for could work, but failed or is not there now; or the answer is no\n  \
+    2  it cannot work as it is written: an argument is wrong, or a file or folder that it names"
+)]
 pub struct Arguments {
     /// The subcommand.
     #[command(subcommand)]
@@ -667,8 +675,8 @@ pub struct Get {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// If the download breaks off, keep the data in FILE.part, and continue next time if the file is unchanged: the
-    /// server must identify versions by a strong ETag or the time of the last change. A FILE.part from elsewhere is not
-    /// touched
+    /// server must send parts of files (ranges), and identify versions by a strong ETag or the time of the last change.
+    /// Otherwise the download begins anew, and says so. A FILE.part from elsewhere is not touched
     #[arg(short = 'C', long = "continue")]
     pub resume: bool,
     /// An address of the engine, routed to it; repeatable, one per path; without it and --interface, a private one that

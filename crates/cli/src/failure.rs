@@ -9,9 +9,9 @@ use lab::scenario::LoadError;
 /// Why a command ended without success.
 #[derive(Debug)]
 pub enum Failure {
-    /// Invalid input: exit code 2.
+    /// What the user wrote cannot work as it is written, an argument or a file that it names: exit code 2.
     Input(String),
-    /// The operation failed: exit code 1.
+    /// The operation failed, or its answer is no: exit code 1.
     Failed(String),
     /// The failure is already reported in another form on standard error; only the exit code remains.
     Said(u8),
@@ -29,6 +29,11 @@ impl Failure {
             Self::Said(code) => (*code, None),
             Self::NobodyReads => (0, None),
         }
+    }
+
+    /// The failure to write a file or folder that the user named.
+    pub fn of_output(error: io::Error) -> Self {
+        if atomic_file::is_misplaced(&error) { Self::Input(error.to_string()) } else { error.into() }
     }
 
     /// Writes the message to standard error, and returns the exit code.
@@ -50,7 +55,7 @@ impl From<LoadError> for Failure {
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
-            RunError::Output(error) => error.into(),
+            RunError::Output(error) => Self::of_output(error),
             RunError::Backend(error) => match error.downcast::<linux::Error>() {
                 Ok(error) => (*error).into(),
                 Err(error) => Self::Failed(error.to_string()),
@@ -62,7 +67,7 @@ impl From<RunError> for Failure {
 
 impl From<atomic_file::Error> for Failure {
     fn from(error: atomic_file::Error) -> Self {
-        io::Error::from(error).into()
+        Self::of_output(error.into())
     }
 }
 
@@ -99,6 +104,22 @@ mod tests {
         assert!(
             matches!(Failure::from(gone), Failure::Failed(why) if why == "the reader of it closed it after 5 bytes")
         );
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_input_and_a_full_disk_is_not() {
+        let of = |kind: io::ErrorKind| {
+            let error = || atomic_file::Error::at("x".as_ref())(kind.into());
+            let direct = Failure::from(error());
+            assert_eq!(direct.parts().0, Failure::from(linux::Error::from(error())).parts().0, "{kind}");
+            direct.parts().0
+        };
+        use io::ErrorKind as Kind;
+        assert_eq!(
+            [Kind::NotFound, Kind::PermissionDenied, Kind::NotADirectory, Kind::ReadOnlyFilesystem].map(of),
+            [2; 4]
+        );
+        assert_eq!([Kind::StorageFull, Kind::QuotaExceeded, Kind::Other].map(of), [1; 3]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The `anabranch` command.
 //!
-//! Exit codes: 0 success, 1 a run or transfer failed or a join would, 2 the command or a file it was given is wrong.
+//! Exit codes (docs/exit-codes.md): 0 it worked, 1 it failed or the answer is no, 2 it cannot work as it is written.
 
 mod arguments;
 mod commands;

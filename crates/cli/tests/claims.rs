@@ -65,7 +65,7 @@ fn what_it_cannot_judge_is_an_error_with_what_it_can() {
 fn where_runs_would_be_kept_is_a_folder() {
     for id in ["C38", "C65"] {
         let one = ["--ids", id, "--seeds", "1", "--out", "/dev/null"];
-        let wanted = contains("/dev/null is not a folder").and(contains("choose another --out"));
+        let wanted = contains("/dev/null: is not a folder").and(contains("choose another --out"));
         claims(&one).code(2).stdout("").stderr(wanted);
     }
 }

@@ -198,7 +198,7 @@ fn a_run_that_does_not_deliver_fails() {
 #[test]
 fn a_place_that_cannot_be_written_fails() {
     let (_directory, path) = scenario(SMALL);
-    anabranch(&["run", &path, "--out", "/dev/null/x"]).code(1).stderr(contains("/dev/null/x"));
+    anabranch(&["run", &path, "--out", "/dev/null/x"]).code(2).stderr(contains("/dev/null/x"));
 }
 
 #[test]
@@ -226,6 +226,72 @@ fn numbers_out_of_range_are_bad_input_by_name() {
     anabranch(&["get", "10.1.0.1/file", "--via", "10.1.0.3", "--interface", "usb0"]).code(2).stderr(contains("--via"));
     let nowhere = contains("--interface no-such-usb does not exist: there ").and(contains("\n").count(1));
     anabranch(&["get", "10.1.0.1/file", "--interface", "no-such-usb", "--dry-run"]).code(1).stderr(nowhere);
+}
+
+/// The doctor cannot find out more than the message says.
+#[test]
+fn nobody_is_sent_to_the_doctor_with_a_wrong_argument() {
+    for (interfaces, code, why) in [
+        (&["a b"][..], 2, "\"a b\" is not a valid interface name"),
+        (&["lo"], 2, "lo is the loopback"),
+        (&["no-such-usb"], 1, "no-such-usb does not exist"),
+    ] {
+        let named: Vec<&str> = interfaces.iter().flat_map(|name| ["--interface", name]).collect();
+        for command in [&["join", "--dry-run"][..], &["join"], &["join", "--kernel", "--dry-run"]] {
+            anabranch(&[command, &named].concat()).code(code).stderr(contains(why).and(contains("doctor").not()));
+        }
+        anabranch(&[&["get", "10.1.0.1/file", "--dry-run"], &named[..]].concat()).code(code).stderr(contains(why));
+    }
+}
+
+/// Exit code 2: what the user wrote cannot work as it is written. 1: it failed, or the answer is no.
+#[test]
+fn exit_codes_follow_one_rule() {
+    let (directory, path) = scenario(SMALL);
+    let at = |name: &str| directory.path().join(name).display().to_string();
+    std::fs::write(at("regular"), "").unwrap();
+    let (regular, nowhere) = (at("regular"), "/proc/no-such-folder/x");
+    for option in ["--out", "--pcap", "--qlog"] {
+        for (place, why) in
+            [(&*regular, "is not a folder"), (nowhere, "No such file or directory"), ("/dev/null", "is not a folder")]
+        {
+            let said = contains("cannot write ").and(contains(why)).and(contains("help: name a folder"));
+            anabranch(&["run", &path, option, place]).code(2).stderr(said);
+        }
+    }
+    for place in [&*regular, nowhere] {
+        anabranch(&["sweep", &path, "--seeds", "1..1", "--out", place]).code(2).stderr(contains("cannot use "));
+        anabranch(&["claims", "--ids", "C05", "--out", place]).code(2);
+        anabranch(&["manual", place]).code(2).stderr(contains("cannot write the manual to "));
+        let pair = ["join", "--pair", "127.0.0.1", "--name", "x", "--code", "042117", "--state", place];
+        anabranch(&pair).code(2).stderr(contains("folder").and(contains("name a file").not()));
+    }
+    anabranch(&["fading", "-o", nowhere]).code(2).stderr(contains("cannot write /proc/no-such-folder/x"));
+    for command in [&["join", "--interface", "no-such-usb"][..], &["get", "10.1.0.1/file", "-o", "x"], &["serve", "."]]
+    {
+        for option in ["--pcap", "--qlog"] {
+            let said = contains("cannot write /proc/no-such-folder/x: No such file or directory");
+            anabranch(&[command, &[option, nowhere]].concat()).code(2).stderr(said);
+        }
+    }
+    // Missing input, which must exist, and an unknown value.
+    for command in [
+        &["run", "no-such-scenario"][..],
+        &["check", "no-such-scenario"],
+        &["compare", "no-such-results", "no-such-results"],
+        &["select", "--relays", "x", "--target", "1M"],
+        &["get", "http://"],
+        &["serve", "no-such-folder"],
+        &["emulate", "no-such-topology"],
+        &["doctor", "a b"],
+        &["no-such-command"],
+    ] {
+        anabranch(command).code(2);
+    }
+    // What is written could work, but does not.
+    for command in [&["select", "--relays", "1M", "--target", "9M"][..], &["join", "--interface", "no-such-usb"]] {
+        anabranch(command).code(1);
+    }
 }
 
 #[test]
@@ -293,7 +359,7 @@ fn what_is_refused_is_said_in_words_that_help() {
     anabranch(&["join", "--kernel", "--target", "4M"]).code(2).stderr(excluded);
     let capture =
         contains("cannot write /no/such/folder/x: No such file or directory").and(contains(".anabranch").not());
-    anabranch(&["get", "10.1.0.1/file", "--pcap", "/no/such/folder/x"]).code(1).stderr(capture);
+    anabranch(&["get", "10.1.0.1/file", "--pcap", "/no/such/folder/x"]).code(2).stderr(capture);
     // The code in two words, as it is displayed.
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().to_str().unwrap();
@@ -349,8 +415,8 @@ fn what_cannot_be_written_is_named_with_the_remedy() {
         anabranch(&[command, &["--out", place]].concat()).code(2).stderr(wanted);
     }
     for command in [&["run", "demo", "--out"][..], &["run", "demo", "--pcap"], &["fading", "-o"], &["demo", "--out"]] {
-        let wanted = contains("cannot write /dev/null/x").and(contains("name a")).and(contains("may write to"));
-        anabranch(&[command, &[place]].concat()).code(1).stderr(wanted);
+        let wanted = contains("cannot write /dev/null/x").and(contains("name a "));
+        anabranch(&[command, &[place]].concat()).code(2).stderr(wanted);
     }
     let program = assert_cmd::cargo::cargo_bin!("anabranch").display().to_string();
     let output = std::process::Command::new("sh").args(["-c", &format!("'{program}' scenarios > /dev/full")]).output();

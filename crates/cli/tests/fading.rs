@@ -47,5 +47,5 @@ fn mistakes_take_one_line() {
     refuse(&["-o", "x.fad", "--speed", "NaN km/h"], 2, "out of range");
     refuse(&["-o", "x.fad", "--carrier", "2.1"], 2, "write it like \"3 GHz\"");
     refuse(&["-o", "x.fad", "--carrier", "1 MHz"], 2, "100 MHz to 100 GHz");
-    refuse(&["-o", "/nowhere/at/all/x.fad"], 1, "cannot write /nowhere/at/all/x.fad");
+    refuse(&["-o", "/nowhere/at/all/x.fad"], 2, "cannot write /nowhere/at/all/x.fad");
 }

@@ -12,4 +12,5 @@ mod policies;
 mod schema;
 mod select;
 mod statistics_page;
+mod status_page;
 mod sweep;

@@ -8,10 +8,14 @@ use units::{Duration, Instant};
 
 const PAGE: &str = include_str!("../../../docs/statistics.md");
 
-/// Names in the first cells of the tables below `heading`.
 fn described(heading: &str) -> BTreeSet<String> {
-    let section = PAGE.split(&format!("\n## {heading}\n")).nth(1).expect("a section");
-    let section = section.split("\n## ").next().unwrap_or_default();
+    described_in(PAGE, &format!("## {heading}"))
+}
+
+/// Names in the first cells of the table below `heading` of a page.
+pub fn described_in(page: &str, heading: &str) -> BTreeSet<String> {
+    let section = page.split(&format!("\n{heading}\n")).nth(1).expect(heading);
+    let section = section.split("\n#").next().unwrap_or_default();
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
     rows.flat_map(|cell| cell.split(", ")).map(|name| name.trim_matches('`').to_owned()).collect()
 }
@@ -36,7 +40,13 @@ fn every_field_is_described() {
 
 #[test]
 fn every_field_of_a_download_is_described() {
-    let report = linux::get::GetReport { bytes: 1, resumed_bytes: 0, duration: Duration::ZERO, connection: stats() };
+    let report = linux::get::GetReport {
+        bytes: 1,
+        resumed_bytes: 0,
+        begun_anew: None,
+        duration: Duration::ZERO,
+        connection: stats(),
+    };
     let report = serde_json::to_value(report).unwrap();
     assert!(fields(&report).iter().all(|field| PAGE.contains(&format!("`{field}`"))), "{report}");
 }

@@ -48,10 +48,9 @@ use report::Report;
 /// Ending of error messages whose cause the doctor can find.
 pub const POINTER: &str = "; `anabranch doctor` finds out why";
 
-/// Adds a pointer to the doctor to an error about an uplink that the user named.
+/// Adds a pointer to the doctor to an error about the state of uplinks. About a wrong argument it has nothing to say.
 pub(crate) fn pointed(error: Error) -> Error {
     match error {
-        Error::Usage(message) => Error::Usage(message + POINTER),
         Error::Unready(message) => Error::Unready(message + POINTER),
         error => error,
     }

@@ -117,8 +117,8 @@ pub struct RelayOptions {
 /// As [`relay`], except that another running relay only adds a note.
 pub fn rehearse(options: &RelayOptions) -> Result<Plan> {
     let shared = find(&options.share)?;
-    let mut plan =
-        uplink::lending_plan(&shared, INNER_MTU, PORT, &Surroundings::look(core::slice::from_ref(&shared))?)?;
+    let around = Surroundings::look(core::slice::from_ref(&shared))?;
+    let mut plan = uplink::shown(uplink::lending_plan(&shared, INNER_MTU, PORT, &around)?);
     plan.notes.push(format!(
         "keys, the names of paired devices and the lent volume are kept in {}, which stays",
         options.state.display()

@@ -56,7 +56,11 @@ impl Store {
         made.map_err(|error| {
             let remedy = dangling(&self.folder).unwrap_or_else(|| remedy(&error).into());
             let what = format!("create {}, where keys are kept{remedy}", self.folder.display());
-            Error::system(what)(error)
+            // No permission as a rule means that root is missing, not that the folder is wrong.
+            match atomic_file::is_misplaced(&error) && error.kind() != ErrorKind::PermissionDenied {
+                true => Error::Usage(format!("cannot {what}: {error}")),
+                false => Error::system(what)(error),
+            }
         })
     }
 

@@ -30,7 +30,7 @@ pub enum Error {
         /// The program's message.
         message: String,
     },
-    /// A file cannot be used.
+    /// A file that the user named cannot be used.
     #[error("{}: {message}", path.display())]
     File {
         /// Path of the file.
@@ -82,7 +82,14 @@ impl From<Lacks> for Error {
 
 impl From<atomic_file::Error> for Error {
     fn from(error: atomic_file::Error) -> Self {
-        Self::File { message: format!("{}: {}", error.source, error.remedy()), path: error.path }
+        let message = format!("{}: {}", error.source, error.remedy());
+        match error.is_misplaced() {
+            true => Self::File { path: error.path, message },
+            false => {
+                let source = io::Error::new(error.source.kind(), message);
+                Self::System { what: format!("write {}", error.path.display()), source }
+            }
+        }
     }
 }
 

@@ -63,6 +63,8 @@ pub struct GetReport {
     pub bytes: u64,
     /// Octets of the file that an earlier download had left.
     pub resumed_bytes: u64,
+    /// Why the server sent the complete file, although an earlier download had left a part of it.
+    pub begun_anew: Option<&'static str>,
     /// From opening the connection to the last octet.
     pub duration: Duration,
     /// Statistics of the connection.
@@ -101,7 +103,8 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
         Some(uplinks) => uplinks.addresses(),
         None => addresses.iter().map(|ip| vec![*ip]).collect(),
     };
-    let attempts = Attempts::new(&ways, &remotes, config);
+    let names = uplinks.as_ref().map_or_else(Vec::new, Uplinks::names);
+    let attempts = Attempts::new(&ways, &remotes, config).with_names(&names);
     if !attempts.has_ways() {
         return Err(no_way(remotes[0].ip(), uplinks.is_some()));
     }
@@ -126,13 +129,13 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
     let (endpoint, _, download) = host.into_parts();
     let connection = download.connection().and_then(|id| endpoint.stats(id)).unwrap_or_default();
     let (bytes, resumed_bytes) = download.bytes();
-    let duration = download.duration();
+    let (duration, begun_anew) = (download.duration(), download.begun_anew());
     let finished = finished.and_then(|finished| if finished { Ok(()) } else { Err(Error::Interrupted) });
     download.finish(finished).map_err(|error| match &uplinks {
         Some(uplinks) => over_uplinks::explain(error, &uplinks.notes),
         None => explain(error, &remotes, &options.via),
     })?;
-    Ok(GetReport { bytes, resumed_bytes, duration, connection })
+    Ok(GetReport { bytes, resumed_bytes, begun_anew, duration, connection })
 }
 
 /// Returns whether the engine gets private addresses, and no uplink.

@@ -282,13 +282,14 @@ fn an_uplink_without_a_route_is_named() {
     let report = doctor(&net, &USB, &[SERVER]);
     expect(&report, &[("unusable", "usb1", "ip route add default via GATEWAY dev usb1")]);
     assert!(report.join_works);
-    // If the user does not name the interface, this is only reported.
+    // If the user does not name the interface, it may be meant for something else.
+    let without = ("no-default-route", "usb1", "if it leads to the Internet, add one (ip route add default via");
     let report = doctor(&net, &[], &[SERVER]);
-    expect(&report, &[]);
+    expect(&report, &[without]);
     assert!(report.text().contains("usb1  is not an uplink now"), "{}", report.text());
     net.laptop.ip(["link set usb0 down".into()]).unwrap();
     let report = doctor(&net, &[], &[SERVER]);
-    expect(&report, &[("no-uplinks", "machine", "tethering")]);
+    expect(&report, &[("no-uplinks", "machine", "add the default route of usb1 (below)"), without]);
     assert!(!report.join_works);
 }
 

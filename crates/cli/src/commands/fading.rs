@@ -49,11 +49,12 @@ pub fn fading(arguments: &arguments::Fading) -> Result<(), Failure> {
         return Ok(console::complain(&done)?);
     }
     let out = &arguments.out;
-    let cannot = |error: &dyn core::fmt::Display| {
+    let cannot = |error: io::Error| {
         let path = out.display();
-        Failure::Failed(format!("cannot write {path}: {error}: name a file in a directory that you may write to"))
+        let what = format!("cannot write {path}: {error}: name a file in a directory that you may write to");
+        Failure::of_output(io::Error::new(error.kind(), what))
     };
-    write(out, trace.as_bytes()).map_err(|error| cannot(&error))?;
+    write(out, trace.as_bytes()).map_err(cannot)?;
     Ok(console::print(&format!("{}: {done}", out.display()))?)
 }
 

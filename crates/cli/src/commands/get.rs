@@ -109,10 +109,11 @@ fn describe(report: &GetReport, place: &str) -> String {
         0 => String::new(),
         there => format!(" after {} kept from before", quantity(there as f64, "B")),
     };
+    let anew = report.begun_anew.map_or(String::new(), |why| format!("; it began anew: {why}"));
     let protocol = if report.connection.mptcp { "MPTCP" } else { "TCP" };
     let used = report.connection.subflows.iter().filter(|subflow| subflow.received_bytes > 0).count();
     let plural = if used == 1 { "" } else { "s" };
-    format!("{place}: {bytes}{before} in {seconds:.3} s, {rate} over {protocol} with {used} subflow{plural}\n")
+    format!("{place}: {bytes}{before} in {seconds:.3} s, {rate} over {protocol} with {used} subflow{plural}{anew}\n")
 }
 
 #[cfg(test)]
@@ -158,10 +159,13 @@ mod tests {
         let report = GetReport {
             bytes: 5_000_000,
             resumed_bytes: 0,
+            begun_anew: None,
             duration: Duration::from_millis(2_000),
             connection: Default::default(),
         };
         assert_eq!(describe(&report, "x"), "x: 5.00 MB in 2.000 s, 20.0 Mbit/s over TCP with 0 subflows\n");
+        let anew = GetReport { begun_anew: Some("the file on the server has changed"), ..report.clone() };
+        assert!(describe(&anew, "x").ends_with("0 subflows; it began anew: the file on the server has changed\n"));
         let report = GetReport { resumed_bytes: 1_000, ..report };
         assert!(describe(&report, "x").contains("5.00 MB after 1.00 kB kept from before in 2.000 s"));
     }

@@ -65,7 +65,7 @@ impl<F: Format> Recorder<F> {
         atomic_file::check_place(&path)?;
         let is_new = !path.exists();
         let file = File::options().write(true).create(true).truncate(false).open(&path);
-        let file = file.map_err(|source| atomic_file::Error { path: path.clone(), source })?;
+        let file = file.map_err(atomic_file::Error::at(&path))?;
         Ok(Self { file, path, is_new, header, begun: None, epoch: Duration::ZERO, is_behind: false })
     }
 

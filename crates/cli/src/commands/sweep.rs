@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use lab::present::report;
 use lab::present::{Summary, csv, seeds_of};
-use lab::run::sweep::{Journal, Plan};
+use lab::run::sweep::{Journal, JournalError, Plan};
 use lab::scenario::shell::{self, quote};
 
 use crate::arguments::{self, Backend};
@@ -33,14 +33,14 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
     console::complain(&notes_on("", plan.cases.iter().map(|case| &case.scenario)))?;
     plan.world = arguments.world.words().trim().into();
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(folder(&plan)));
-    let mut journal = Journal::open(&out.join("runs.jsonl"), &plan, arguments.restart)
-        .map_err(|error| Failure::Input(error.to_string()))?;
+    let mut journal =
+        Journal::open(&out.join("runs.jsonl"), &plan, arguments.restart).map_err(|error| unusable(&error))?;
     builds::complain_of_others(&journal, "repeat all runs with --restart")?;
     console::complain(&what_else(&plan, &journal, &out))?;
     run_missing(&plan, &mut journal, arguments)?;
     // What was run before is part of the whole.
     let seeds: BTreeSet<u64> = plan.seeds.iter().copied().chain(journal.seeds(&plan)).collect();
-    let records = journal.finish(&plan).map_err(|error| Failure::Failed(error.to_string()))?;
+    let records = journal.finish(&plan).map_err(|error| unusable(&error))?;
     plan.seeds = seeds.into_iter().collect();
     let summary = Summary::new(&plan, &records);
     let files = [
@@ -56,6 +56,14 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
         false => console::print(&format!("{}\n{}", summary.to_text(), what_next(&plan, arguments, &out, &summary)))?,
     }
     judge(&plan, &summary)
+}
+
+/// Returns the failure for a journal: the named folder cannot hold it, unless the disk is full or fails.
+fn unusable(error: &JournalError) -> Failure {
+    match error {
+        JournalError::Io { source, .. } if !atomic_file::is_misplaced(source) => Failure::Failed(error.to_string()),
+        _ => Failure::Input(error.to_string()),
+    }
 }
 
 /// Says which runs of the folder this sweep does not ask for; empty if there are none.

@@ -117,7 +117,7 @@ fn an_emulation_runs_in_a_chroot() {
 fn a_folder_that_cannot_be_written() {
     let Some(jail) = Jail::new(&Confinement::ReadOnly, &[]) else { return };
     let output = jail.run(&Confinement::ReadOnly, &["demo"]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
     let printed = lines(&output.stderr);
     let [error, help] = &printed[..] else { panic!("{printed:?}") };
     assert!(error.contains("out/demo: Read-only file system") && help.contains("that you may write to"), "{printed:?}");

@@ -95,7 +95,7 @@ impl Lends {
             Self::AsBackup => "has little volume left",
             Self::NoVolume => "has no volume left",
             Self::NoBattery => "has little battery left",
-            Self::NoUplink => "has no connection to lend now",
+            Self::NoUplink => "cannot lend its link now",
             Self::Ended => "has ended",
         }
     }

@@ -12,7 +12,7 @@ use crate::kernel_mode::KernelStatus;
 use crate::links::LinkStatus;
 use crate::proxy::Proxy;
 use crate::proxy::choice::Tier;
-use crate::proxy::silence::UnheardFamily;
+pub use crate::proxy::silence::UnheardFamily;
 use crate::proxy::status::{ProxyStatus, UplinkMeter};
 
 /// State of a daemon at one time.

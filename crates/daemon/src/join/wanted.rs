@@ -71,7 +71,7 @@ impl Wanted {
         let statuses = links.iter().flat_map(Links::statuses).collect::<Vec<_>>();
         // The error points to the doctor, which examines interfaces but not relays.
         let are_relays_alone = self.interfaces.is_empty() && !chosen.is_empty();
-        let point = if are_relays_alone { |error| error } else { pointed };
+        let point = |error| if are_relays_alone { error } else { self.point(error) };
         let Seen { uplinks, tiers, mut wrong, misnamed } =
             self.look_for(&chosen).map_err(|error| point(explained(error, &statuses)))?;
         misnamed.iter().for_each(|line| warn!("{line}"));
@@ -101,7 +101,7 @@ impl Wanted {
             Ok(seen) => seen,
             // Relays alone are enough.
             Err(_) if !chosen.is_empty() && self.interfaces.is_empty() => Seen::default(),
-            Err(error) => return Err(pointed(error)),
+            Err(error) => return Err(self.point(error)),
         };
         let absent = chosen.iter().map(|chosen| Uplink::absent(&chosen.interface));
         uplinks.extend(absent.collect::<Result<Vec<_>>>()?);
@@ -133,6 +133,12 @@ impl Wanted {
             }
         }
         Ok(chosen)
+    }
+
+    /// Points to the doctor if it can find out more: about what is missing, it can say no more than that.
+    fn point(&self, error: Error) -> Error {
+        let is_there = |(name, _): &(String, Tier)| lent::exists(name);
+        if self.interfaces.is_empty() || self.interfaces.iter().any(is_there) { pointed(error) } else { error }
     }
 
     fn look_for(&self, lent: &[Chosen]) -> Result<Seen> {

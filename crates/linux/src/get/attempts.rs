@@ -15,6 +15,7 @@
 //! windows of the answer take that path.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use host::uplinks::WITHOUT_OFFER_AFTER;
@@ -34,6 +35,8 @@ type Way = (IpAddr, SocketAddr);
 pub struct Attempts {
     config: ConnectionConfig,
     uplinks: Vec<Vec<IpAddr>>,
+    /// Names of the uplinks, for messages, by address: people know none of our addresses on them.
+    names: BTreeMap<IpAddr, String>,
     remotes: Vec<SocketAddr>,
     /// Rounds that have not begun; the next one is last.
     waiting: Vec<Vec<Way>>,
@@ -65,6 +68,7 @@ impl Attempts {
         Self {
             config,
             uplinks: uplinks.to_vec(),
+            names: BTreeMap::new(),
             remotes: remotes.to_vec(),
             waiting,
             without_offer,
@@ -74,6 +78,13 @@ impl Attempts {
             next_at: Instant::ZERO,
             decide_at: None,
         }
+    }
+
+    /// Sets the names of the uplinks, in their order.
+    pub fn with_names(mut self, names: &[String]) -> Self {
+        let of_each = self.uplinks.iter().zip(names);
+        self.names = of_each.flat_map(|(own, name)| own.iter().map(|ip| (*ip, name.clone()))).collect();
+        self
     }
 
     /// Returns the addresses of each uplink.
@@ -106,7 +117,7 @@ impl Attempts {
                     self.open.push(Attempt { connection, way, since: now, answered: false });
                     has_begun = true;
                 }
-                Err(error) => self.failures.push(describe(way, error)),
+                Err(error) => self.failures.push(self.describe(way, error)),
             }
         }
         has_begun
@@ -162,7 +173,7 @@ impl Attempts {
     pub fn failed(&mut self, connection: ConnectionId, reason: CloseReason, endpoint: &mut Endpoint, now: Instant) {
         let Some(position) = self.open.iter().position(|attempt| attempt.connection == connection) else { return };
         let Attempt { way, .. } = self.open.remove(position);
-        self.failures.push(describe(way, reason));
+        self.failures.push(self.describe(way, reason));
         if self.open.iter().all(|attempt| !attempt.answered) {
             self.decide_at = None;
             self.begin_round(endpoint, now);
@@ -193,8 +204,15 @@ impl Attempts {
 
     /// Describes all attempts without an answer so far.
     pub fn unanswered(&self) -> String {
-        let open = self.open.iter().map(|attempt| describe(attempt.way, "no answer"));
+        let open = self.open.iter().map(|attempt| self.describe(attempt.way, "no answer"));
         told_once(self.failures.iter().cloned().chain(open))
+    }
+
+    fn describe(&self, (local, remote): Way, why: impl std::fmt::Display) -> String {
+        match self.names.get(&local) {
+            Some(uplink) => format!("over {uplink} to {remote}: {why}"),
+            None => format!("from {local} to {remote}: {why}"),
+        }
     }
 }
 
@@ -233,10 +251,6 @@ fn rounds(uplinks: &[Vec<IpAddr>], remotes: &[SocketAddr]) -> Vec<Vec<Way>> {
         rounds.extend([first, second].into_iter().filter(|round| !round.is_empty()));
     }
     rounds
-}
-
-fn describe((local, remote): Way, why: impl std::fmt::Display) -> String {
-    format!("from {local} to {remote}: {why}")
 }
 
 #[cfg(test)]
@@ -356,5 +370,18 @@ mod tests {
             attempts.failed(first, CloseReason::Refused, &mut endpoint, at(40));
         }
         assert!(attempts.verdict().is_some());
+    }
+
+    #[test]
+    fn uplinks_have_their_names_in_messages() {
+        let (attempts, mut endpoint, connections) = begun();
+        let mut attempts = attempts.with_names(&["usb0", "usb1", "usb2"].map(str::to_owned));
+        attempts.failed(connections[1], CloseReason::Refused, &mut endpoint, at(20));
+        let said = attempts.unanswered();
+        assert!(said.starts_with("over usb1 to 192.0.2.1:80: refused by the peer; over usb0 to "), "{said}");
+        assert!(!said.contains("10.0.0."), "{said}");
+        // With --via the user knows the addresses.
+        let (attempts, ..) = begun();
+        assert!(attempts.unanswered().starts_with("from 10.0.0.2 to 192.0.2.1:80: no answer"));
     }
 }

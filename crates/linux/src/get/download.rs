@@ -10,6 +10,7 @@ use units::{Duration, Instant};
 
 use super::attempts::Attempts;
 use super::guard::Guard;
+use super::partial::Parts;
 use super::sink::Sink;
 use crate::http::{Body, Chunked, ContentRange, GrowingHead, HEAD_BYTES_MAX, ResponseHead, Url, parse_response_head};
 use crate::{Error, Result};
@@ -22,6 +23,10 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum number of informational answers before the final one.
 const INFORMATIONAL_MAX: usize = 100;
+
+/// Why a download that has left a part begins anew.
+const NO_PARTS: &str = "the server does not send parts of files (ranges)";
+const CHANGED: &str = "the file on the server has changed";
 
 /// Progress of a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +50,10 @@ pub struct Download<'a> {
     bytes: u64,
     /// Octets of the file that an earlier download had left.
     resumed_bytes: u64,
+    /// Whether the server sends parts of files.
+    parts: Parts,
+    /// Why the complete file was sent instead of the rest, if it was.
+    begun_anew: Option<&'static str>,
     /// Octets of the complete file, as announced with a part of it.
     promised_bytes: Option<u64>,
     /// Octets of the complete file, if the answer announces them.
@@ -90,6 +99,8 @@ impl<'a> Download<'a> {
             phase: Phase::Connecting,
             bytes: 0,
             resumed_bytes: 0,
+            parts: Parts::Expected,
+            begun_anew: None,
             promised_bytes: None,
             whole_bytes: None,
             informational: 0,
@@ -116,11 +127,16 @@ impl<'a> Download<'a> {
         (self.bytes, self.resumed_bytes)
     }
 
+    /// Returns why the server sent the complete file although an earlier download had left a part of it.
+    pub fn begun_anew(&self) -> Option<&'static str> {
+        self.begun_anew
+    }
+
     /// Gives the file its name, or cleans up.
     pub fn finish(self, ran: Result<()>) -> Result<()> {
         match ran.and_then(|()| self.outcome.unwrap_or(Err(Error::Interrupted))) {
             Ok(()) => self.sink.commit(self.resumed_bytes + self.bytes),
-            Err(error) => Err(match (self.sink.give_up(), error) {
+            Err(error) => Err(match (self.sink.give_up(self.parts), error) {
                 (Some(kept), Error::Peer(message)) => Error::Peer(format!("{message}; {kept}")),
                 (Some(kept), cause) => Error::Kept { cause: Box::new(cause), kept },
                 (None, error) => error,
@@ -236,7 +252,9 @@ impl<'a> Download<'a> {
 
     fn begin(&mut self, head: &ResponseHead, rest: &[u8]) {
         let len = if let Body::Length(len) = head.body { Some(len) } else { None };
-        let begun = match (head.status, head.content_range, self.sink.resumption()) {
+        let resumption = self.sink.resumption();
+        self.note_parts(head, resumption.as_ref().map(|(_, ours)| ours.as_str()));
+        let begun = match (head.status, head.content_range, resumption) {
             (200, ..) => self.sink.restart(head.validator.as_deref(), len),
             // The server ignores If-Range, and sends a part of a version that is not ours (RFC 9110 section 15.3.7.3).
             (206, _, Some((_, ours))) if head.validator.as_ref().is_some_and(|theirs| are_of_two(theirs, &ours)) => {
@@ -278,6 +296,22 @@ impl<'a> Download<'a> {
         self.whole_bytes = self.promised_bytes.or(len);
         self.phase = Phase::Body(remaining);
         self.take_body(rest);
+    }
+
+    /// Notes whether the server sends parts, from an answer to a request for the rest of the version `ours`, if there is
+    /// one.
+    fn note_parts(&mut self, head: &ResponseHead, ours: Option<&str>) {
+        self.parts = match head.sends_parts {
+            _ if head.status == 206 => Parts::Expected,
+            Some(true) => Parts::Expected,
+            Some(false) => Parts::Refused,
+            None => Parts::Unannounced,
+        };
+        if let (200, Some(ours)) = (head.status, ours) {
+            let is_same = head.validator.as_deref() == Some(ours);
+            self.begun_anew = Some(if is_same { NO_PARTS } else { CHANGED });
+            self.parts = if is_same { Parts::Refused } else { self.parts };
+        }
     }
 
     /// Drops what was kept, because the server has another version.

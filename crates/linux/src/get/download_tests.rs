@@ -47,6 +47,7 @@ impl Drop for Folder {
 /// Outcome of a download.
 struct Outcome {
     result: Result<u64, String>,
+    begun_anew: Option<&'static str>,
     /// The request that the origin saw.
     request: String,
 }
@@ -102,8 +103,8 @@ fn download_from(output: &Path, resume: bool, answer: &str, ending: End) -> Outc
             download.handle_timeout(&mut pair.client, pair.now);
         }
     }
-    let (bytes, _) = download.bytes();
-    Outcome { result: download.finish(Ok(())).map(|()| bytes).map_err(|error| error.to_string()), request }
+    let ((bytes, _), begun_anew) = (download.bytes(), download.begun_anew());
+    Outcome { begun_anew, result: download.finish(Ok(())).map(|()| bytes).map_err(|error| error.to_string()), request }
 }
 
 /// Answers once, when the request is complete.
@@ -187,6 +188,35 @@ fn a_download_goes_on_where_it_broke_off() {
     assert!(second.request.contains("Range: bytes=4-\r\nIf-Range: \"v1\"\r\n"), "{}", second.request);
     assert_eq!(fs::read_to_string(folder.output()).unwrap(), "0123456789");
     assert_eq!(folder.names(), ["out"]);
+}
+
+/// A server need not send parts of files, as Python's http.server does not.
+#[test]
+fn a_server_without_ranges_promises_nothing() {
+    let folder = Folder::new("no-ranges");
+    let head =
+        format!("HTTP/1.0 200 OK\r\n{DAY}Last-Modified: Tue, 15 Nov 1994 12:00:00 GMT\r\nContent-Length: 10\r\n");
+    let kept = |said: &str| format!("5 bytes are kept in {}{said}", folder.output().with_extension("part").display());
+    let broken =
+        |fields: &str| download(&folder.output(), true, &format!("{head}{fields}\r\n01234")).result.unwrap_err();
+    for (fields, said) in [
+        ("", ": -C continues from there if the server sends parts of files, which it does not announce"),
+        // It is asked for the rest now, and sends the same version from its beginning.
+        ("", ", but the server does not send parts of files (ranges): -C begins anew"),
+    ] {
+        let error = broken(fields);
+        assert!(error.ends_with(&kept(said)), "{error}");
+    }
+    fs::remove_file(folder.output().with_extension("part")).unwrap();
+    fs::remove_file(folder.output().with_extension("part.version")).unwrap();
+    let error = broken("Accept-Ranges: none\r\n");
+    assert!(error.ends_with("(ranges): -C begins anew"), "{error}");
+    let whole = download(&folder.output(), true, &format!("{head}\r\n0123456789"));
+    assert_eq!((whole.result, whole.begun_anew), (Ok(10), Some("the server does not send parts of files (ranges)")));
+    let broken = broken("Accept-Ranges: bytes\r\n");
+    assert!(broken.ends_with(&kept(": -C continues from there")), "{broken}");
+    let other = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v2\"\r\nContent-Length: 2\r\n\r\nab");
+    assert_eq!(download(&folder.output(), true, &other).begun_anew, Some("the file on the server has changed"));
 }
 
 #[test]

@@ -45,6 +45,11 @@ impl Uplinks {
         self.plumbing.paths().iter().map(|path| path.addresses.clone()).collect()
     }
 
+    /// Returns the name of each uplink.
+    pub fn names(&self) -> Vec<String> {
+        self.plumbing.paths().iter().map(|path| path.uplink.interface.clone()).collect()
+    }
+
     /// Drives the host as [`Driver::run`] does, and follows changes of the uplinks meanwhile.
     ///
     /// # Errors

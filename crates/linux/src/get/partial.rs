@@ -35,6 +35,18 @@ pub struct PartialFile {
     is_named: bool,
 }
 
+/// Whether a server sends parts of files (RFC 9110 section 14), as far as its answers show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Parts {
+    /// It has not been heard, or it sends them.
+    #[default]
+    Expected,
+    /// It has not announced that it does.
+    Unannounced,
+    /// It does not.
+    Refused,
+}
+
 /// Explains why nothing is kept of a version without a validator.
 const UNNAMED: &str = "nothing is kept for -C: the server does not identify the version of the file reliably (such as \
     by a strong ETag), so the rest could be that of another version";
@@ -131,11 +143,19 @@ impl PartialFile {
         Ok(())
     }
 
-    /// Keeps the part if it can be continued. Returns a message that says so, or why not.
-    pub fn keep(self) -> Option<String> {
+    /// Keeps the part if it can be continued, from a server that sends `parts`. Returns a message that says so, or why
+    /// not.
+    pub fn keep(self, parts: Parts) -> Option<String> {
         let len = self.file.metadata().map_or(0, |metadata| metadata.len());
         if len > 0 && self.is_named && self.file.sync_data().is_ok() {
-            return Some(format!("{len} bytes are kept in {}: -C continues from there", self.part.display()));
+            let then = match parts {
+                Parts::Expected => ": -C continues from there",
+                Parts::Unannounced => {
+                    ": -C continues from there if the server sends parts of files, which it does not announce"
+                }
+                Parts::Refused => ", but the server does not send parts of files (ranges): -C begins anew",
+            };
+            return Some(format!("{len} bytes are kept in {}{then}", self.part.display()));
         }
         let _ = fs::remove_file(&self.part);
         let _ = fs::remove_file(&self.version);
@@ -201,7 +221,7 @@ mod tests {
         let mut file = PartialFile::open(path, URL).unwrap();
         file.restart(validator, None).unwrap();
         file.write_all(octets).unwrap();
-        file.keep()
+        file.keep(Parts::Expected)
     }
 
     #[test]
@@ -271,7 +291,7 @@ mod tests {
         drop(file);
         let file = PartialFile::open(&path, URL).unwrap();
         assert_eq!(file.resumption(), None);
-        assert_eq!(file.keep().as_deref(), Some(UNNAMED));
+        assert_eq!(file.keep(Parts::Expected).as_deref(), Some(UNNAMED));
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
         fs::remove_dir_all(folder).unwrap();
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use atomic_file::AtomicFile;
 
-use super::partial::PartialFile;
+use super::partial::{PartialFile, Parts};
 use super::place;
 use super::stream::{Stream, Wake};
 use crate::{Error, Result};
@@ -132,10 +132,11 @@ impl Sink {
         }
     }
 
-    /// Ends a failed download. Returns a message on what is kept, or why nothing is kept that should have been.
-    pub fn give_up(self) -> Option<String> {
+    /// Ends a failed download from a server that sends `parts`. Returns a message on what is kept, or why nothing is kept
+    /// that should have been.
+    pub fn give_up(self, parts: Parts) -> Option<String> {
         match self {
-            Self::Partial(file) => file.keep(),
+            Self::Partial(file) => file.keep(parts),
             Self::Whole(_) | Self::Stream(_) => None,
         }
     }

@@ -31,6 +31,8 @@ pub struct ResponseHead {
     /// Proves later, in an If-Range field, that the file is still the same: a strong entity tag, or a strong date (RFC
     /// 9110 section 8.8.2.2).
     pub validator: Option<String>,
+    /// Whether the server sends parts of files, if it says so (Accept-Ranges, RFC 9110 section 14.3).
+    pub sends_parts: Option<bool>,
 }
 
 impl ResponseHead {
@@ -66,6 +68,7 @@ pub fn parse_response_head(octets: &[u8]) -> Result<Option<(ResponseHead, usize)
         location: field(headers, "location").map(visible),
         content_range: field(headers, "content-range").and_then(|text| ContentRange::parse(&text)),
         validator: validator(headers),
+        sends_parts: field(headers, "accept-ranges").map(|units| units.to_ascii_lowercase().contains("bytes")),
     };
     Ok(Some((head, len)))
 }

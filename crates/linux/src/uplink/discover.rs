@@ -16,6 +16,9 @@ use crate::{Error, Result};
 /// Missing if the kernel was built or started without IPv6.
 const IPV6_SETTINGS: &str = "/proc/sys/net/ipv6";
 
+/// Beginning of the reason why an interface is no uplink that lacks nothing but a default route.
+pub const NO_DEFAULT_ROUTE: &str = "has an address but no default route";
+
 /// An interface of this host that reaches the Internet by itself, as found at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uplink {
@@ -144,7 +147,11 @@ pub fn discover(names: &[String]) -> Result<Vec<Uplink>> {
         if uplinks.iter().any(|known| known.interface == *name) {
             return Err(Error::Usage(format!("--interface {name} is named twice: name each uplink once")));
         }
-        uplinks.push(listing.uplink(name).map_err(|why| Error::Unready(format!("--interface {name} {why}")))?);
+        Uplink::absent(name)?;
+        uplinks.push(listing.uplink(name).map_err(|why| {
+            let message = format!("--interface {name} {why}");
+            if listing.is_never(name) { Error::Usage(message) } else { Error::Unready(message) }
+        })?);
     }
     Ok(uplinks)
 }
@@ -168,7 +175,9 @@ pub fn discover_some(names: &[String]) -> Result<(Vec<Uplink>, Vec<String>)> {
         }));
     }
     if wrong.len() == uplinks.len() {
-        return Err(Error::Unready(wrong.join("; ")));
+        let message = wrong.join("; ");
+        let are_never = names.iter().all(|name| listing.is_never(name));
+        return Err(if are_never { Error::Usage(message) } else { Error::Unready(message) });
     }
     Ok((uplinks, wrong))
 }
@@ -271,6 +280,11 @@ impl Listing {
 
     fn interface(&self, name: &str) -> Option<&Value> {
         self.interfaces.iter().find(|interface| text(interface, "ifname") == Some(name))
+    }
+
+    /// Returns whether there is such an interface, and it can never be an uplink.
+    fn is_never(&self, name: &str) -> bool {
+        self.interface(name).is_some_and(|interface| refuse_kind(name, interface).is_err())
     }
 
     /// Returns the name of the interface with this index.
@@ -400,9 +414,11 @@ impl Listing {
         let v6 = if has("inet") { "" } else { "-6 " };
         let via = if has_flag(interface, "POINTOPOINT") { "" } else { " via GATEWAY" };
         let metric = self.free_metric(interface, if has("inet") { &self.routes_v4 } else { &self.routes_v6 });
+        let kind = interface.get("linkinfo").and_then(|info| text(info, "info_kind"));
+        // A bridge leads to containers or virtual machines as a rule.
+        let what = if kind == Some("bridge") { "is a bridge without a default route" } else { NO_DEFAULT_ROUTE };
         format!(
-            "has an address but no default route: add one (ip {v6}route add default{via} dev {name} metric {metric}), \
-             or let the network manager do so"
+            "{what}: add one (ip {v6}route add default{via} dev {name} metric {metric}), or let the network manager do so"
         )
     }
 

@@ -62,8 +62,8 @@ mod surroundings;
 mod watch;
 
 pub use discover::{
-    Network, Uplink, Way, discover, discover_all, discover_some, header_bytes, is_running, own_networks,
-    reachable_addresses,
+    NO_DEFAULT_ROUTE, Network, Uplink, Way, discover, discover_all, discover_some, header_bytes, is_running,
+    own_networks, reachable_addresses,
 };
 pub use kernel_plan::{KERNEL, kernel_plan, unbound_interface};
 pub use lending_plan::{LENDER, SLOTS_MAX, lending_plan, slot_addresses};
@@ -110,6 +110,11 @@ pub fn open_lender(mtu: u16) -> Result<Tun> {
     Ok(tun)
 }
 
+/// Adds to a plan what making its device changes: [`attach`] and [`open_lender`] do that before the plan is carried out.
+pub fn shown(plan: Plan) -> Plan {
+    plan.with_device(|path| Setting::read(path).is_some())
+}
+
 /// Returns the plan that [`attach`] and [`plan()`] would make now, without changing anything.
 ///
 /// # Errors
@@ -120,5 +125,5 @@ pub fn rehearse(uplinks: &[Uplink], families: Families) -> Result<Plan> {
     if !attachment::has_ipv6() {
         paths.iter_mut().for_each(|path| path.addresses.retain(IpAddr::is_ipv4));
     }
-    plan(&format!("{OWN_PREFIX}{number}"), &paths, &Surroundings::look(uplinks)?)
+    Ok(shown(plan(&format!("{OWN_PREFIX}{number}"), &paths, &Surroundings::look(uplinks)?)?))
 }

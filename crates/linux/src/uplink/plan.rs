@@ -421,6 +421,21 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Adds what making the device sets for each family that `has` says the kernel has, whatever the uplinks need: other
+    /// engines on this host reach this one by it. For a plan that is only shown.
+    pub(super) fn with_device(mut self, has: impl Fn(&str) -> bool) -> Self {
+        for is_v6 in [true, false] {
+            let path = forwarding(&self.device, is_v6);
+            let is_told = self.steps.iter().any(|step| matches!(step, Step::Set { path: told, .. } if *told == path));
+            if has(&forwarding("default", is_v6)) && !is_told {
+                self.steps.insert(0, Step::Set { path, value: "1", original: None });
+            }
+        }
+        self
+    }
+}
+
 fn forwarding(interface: &str, is_v6: bool) -> String {
     if is_v6 { force_forwarding(interface) } else { format!("ipv4/conf/{interface}/forwarding") }
 }

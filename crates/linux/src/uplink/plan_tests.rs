@@ -163,6 +163,21 @@ fn before_linux_6_17_ipv6_is_left_to_people() {
 }
 
 #[test]
+fn what_making_the_device_sets_is_shown_too() {
+    let uplinks = [with_ipv6(phone("usb0"))];
+    let around = host(&uplinks, &[("ipv6/conf/all/forwarding", "1", "1")]);
+    let planned = || plan("anabranch7", &engine_paths(7, &uplinks, Families::OfNow), &around).unwrap();
+    let sets = |plan: &super::Plan| {
+        let all = plan.to_string();
+        let count = |path: &str| all.matches(&format!("sysctl -w net/{path}=1   # undo: vanishes")).count();
+        [count("ipv4/conf/anabranch7/forwarding"), count("ipv6/conf/anabranch7/force_forwarding")]
+    };
+    assert_eq!(sets(&planned()), [1, 0], "what carrying out the plan needs");
+    assert_eq!(sets(&planned().with_device(|_| true)), [1, 1]);
+    assert_eq!(sets(&planned().with_device(|path| path != "ipv6/conf/default/force_forwarding")), [1, 0], "older");
+}
+
+#[test]
 fn firewalls_that_drop_are_told_with_the_remedy() {
     let uplinks = [phone("usb0")];
     let docker = Surroundings { dropping_chains: vec!["ip filter FORWARD".into()], ..host(&uplinks, &[]) };

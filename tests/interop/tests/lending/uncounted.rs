@@ -31,7 +31,7 @@ fn a_relay_that_cannot_write_down_what_it_lends_lends_nothing_until_it_can() {
         relay["lends"] == "no-uplink" && relay["lost"].to_string().contains("the volume file cannot be written")
     });
     wait_until("the laptop hears so", || {
-        bed.status()["uplinks"][0]["lost"].to_string().contains("no connection to lend")
+        bed.status()["uplinks"][0]["lost"].to_string().contains("cannot lend its link now")
     });
     fs::remove_dir(&path).unwrap();
     wait_for(transfer);

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use linux::uplink::NO_DEFAULT_ROUTE;
 use units::Duration;
 
 use super::super::facts::*;
@@ -213,6 +214,21 @@ fn uplinks_by_themselves() {
         facts.others = vec![("b".into(), "is down: bring it up".into())];
     });
     assert_eq!((asked(&none), join_works(&none)), (vec!["no-uplinks machine".to_owned()], false));
+    let lacking = |name: &str| {
+        (name.to_owned(), format!("{NO_DEFAULT_ROUTE}: add one (ip route add default dev {name} metric 902), or wait"))
+    };
+    let routes = with(|facts| {
+        (facts.uplinks, facts.inquiries, facts.joins) = Default::default();
+        facts.others = vec![lacking("a"), lacking("b")];
+    });
+    assert_eq!(asked(&routes), ["no-uplinks machine", "no-default-route a", "no-default-route b"]);
+    let text = Report::new(routes).text();
+    let changes = text.split("What to change").nth(1).unwrap();
+    for part in ["add the default route of a and b (below)", "ip route add default dev b metric 902"] {
+        assert!(changes.contains(part), "{part}: {text}");
+    }
+    let beside = with(|facts| facts.others = vec![lacking("c")]);
+    assert_eq!((asked(&beside), join_works(&beside)), (vec!["no-default-route c".to_owned()], true));
     let relays_alone = with(|facts| {
         facts.uplinks.clear();
         facts.inquiries.clear();

@@ -1,6 +1,6 @@
 //! What is wrong with each uplink, and conflicts between uplinks.
 
-use linux::uplink::Network;
+use linux::uplink::{NO_DEFAULT_ROUTE, Network};
 
 use super::super::facts::{Facts, GatewayState, Manager, UplinkFacts, WayFacts, is_private};
 use super::{Finding, MACHINE, has_reached, list};
@@ -9,9 +9,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings: Vec<Finding> = facts.uplinks.iter().filter_map(unusable).collect();
     findings.extend(none(facts));
     findings.extend(many(facts));
-    for (interface, why) in &facts.others {
-        findings.push(Finding::note("no-uplink", interface, why));
-    }
+    findings.extend(facts.others.iter().map(|(interface, why)| other(interface, why)));
     let usable: Vec<&UplinkFacts> = facts.uplinks.iter().filter(|uplink| uplink.wrong.is_none()).collect();
     for uplink in &usable {
         findings.extend(gateways(uplink, facts));
@@ -24,6 +22,18 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
+/// Reports an interface that is no uplink. If it lacks only a default route, that may be all that is in the way, but an
+/// interface towards other devices, such as a hotspot, has none either.
+fn other(interface: &str, why: &str) -> Finding {
+    let lacks_route = why.starts_with(NO_DEFAULT_ROUTE);
+    let remedy = why.split_once(": ").map(|(_, remedy)| remedy).filter(|_| lacks_route);
+    match remedy {
+        Some(remedy) => Finding::warning("no-default-route", interface, why)
+            .remedy(format!("if it leads to the Internet, {remedy}; if not, leave it as it is")),
+        None => Finding::note("no-uplink", interface, why),
+    }
+}
+
 fn unusable(uplink: &UplinkFacts) -> Option<Finding> {
     let why = uplink.wrong.as_ref()?;
     let (text, remedy) = why.split_once(": ").unwrap_or((why, "plug it in again"));
@@ -33,7 +43,18 @@ fn unusable(uplink: &UplinkFacts) -> Option<Finding> {
 /// Reports that there are no uplinks. What is wrong with each interface has its own finding.
 fn none(facts: &Facts) -> Option<Finding> {
     let text = "no interface reaches the Internet by itself";
-    let remedy = "switch on a phone's tethering, or join a Wi-Fi";
+    let without_route: Vec<&str> = facts
+        .others
+        .iter()
+        .filter(|(_, why)| why.starts_with(NO_DEFAULT_ROUTE))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let remedy = match without_route.as_slice() {
+        [] => "switch on a phone's tethering, or join a Wi-Fi".to_owned(),
+        names => {
+            format!("add the default route of {} (below), switch on a phone's tethering, or join a Wi-Fi", list(names))
+        }
+    };
     if !facts.relays.is_empty() {
         let relays = list(&facts.relays);
         let text = format!("{text}: `anabranch join` works if a paired relay ({relays}) lends, which was not examined");
