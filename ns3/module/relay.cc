@@ -11,6 +11,8 @@
 #include "ns3/log.h"
 #include "ns3/tcp-header.h"
 
+#include <algorithm>
+
 using namespace ns3;
 
 NS_LOG_COMPONENT_DEFINE("AnabranchRelay");
@@ -98,6 +100,13 @@ bool Loan<Family>::IsForBorrower(const Packet& packet, const Header& header) con
 }
 
 template <class Family>
+bool Loan<Family>::IsFromBorrowersPeer(const Header& header) const
+{
+    const auto isPeer = [&header](const Flow& flow) { return std::get<0>(flow) == header.GetSource(); };
+    return ip && header.GetDestination() == address && std::any_of(flows.begin(), flows.end(), isPeer);
+}
+
+template <class Family>
 bool Loan<Family>::PassOn(const Packet& packet, const Header& header)
 {
     if (!IsForBorrower(packet, header))
@@ -166,7 +175,10 @@ void Relay::PassThrough(Ptr<Host> engine)
 
 bool Relay::IsForDestination(const Packet& packet, const Ipv4Header& header) const
 {
-    return ProtocolOf(header) == PROTOCOL_TCP && loan4.IsForBorrower(packet, header);
+    if (ProtocolOf(header) != PROTOCOL_TCP)
+        return false;
+    // Later fragments have no ports.
+    return header.GetFragmentOffset() > 0 ? loan4.IsFromBorrowersPeer(header) : loan4.IsForBorrower(packet, header);
 }
 
 bool Relay::IsForDestination(const Packet& packet, const Ipv6Header& header) const

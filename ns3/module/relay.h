@@ -27,6 +27,8 @@ public:
     void PassThrough(ns3::Ptr<Host> engine) { onTheWay = engine; }
     // Returns whether a packet of TCP that arrives at the relay is for the destination.
     bool IsForBorrower(const ns3::Packet& packet, const Header& header) const;
+    // Returns whether a packet is from somebody who has a connection with the destination, to the lent address.
+    bool IsFromBorrowersPeer(const Header& header) const;
     // Passes a packet on if it is for the destination; returns whether it is.
     bool PassOn(const ns3::Packet& packet, const Header& header);
     // Gives a packet to the agent if it is of the destination, for somebody else; returns whether it is.

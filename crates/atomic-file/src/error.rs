@@ -62,8 +62,7 @@ impl Error {
 /// Returns whether `error` says that a file cannot stand at the named place, and not that the disk is full or fails.
 pub fn is_misplaced(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
-    let is_too_long = error.raw_os_error() == Some(rustix::io::Errno::NAMETOOLONG.raw_os_error());
-    is_too_long
+    is_too_long(error)
         || matches!(
             error.kind(),
             Kind::NotFound
@@ -76,9 +75,15 @@ pub fn is_misplaced(error: &io::Error) -> bool {
         )
 }
 
+/// The kind of this error cannot be named before Rust 1.87.
+fn is_too_long(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::NAMETOOLONG.raw_os_error())
+}
+
 /// Keeps the path and the remedy in the message.
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
-        Self::new(error.source.kind(), error.to_string())
+        let kind = if is_too_long(&error.source) { io::ErrorKind::InvalidInput } else { error.source.kind() };
+        Self::new(kind, error.to_string())
     }
 }

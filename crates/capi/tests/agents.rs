@@ -111,8 +111,11 @@ fn errors_name_the_field() {
         (r#"{"relay": {"rho": 0}}"#, "relay.rho"),
         (r#"{"cooperation": {"adaptive_congestion": {"eta_min": 0.5}}}"#, "adaptive_congestion: eta_min = 0.5"),
         (r#"{"cooperation": {"adaptive_congestion": {"reductions_max": 0}}}"#, "adaptive_congestion: "),
-        (r#"{"cooperation": {"adaptive_congestion": {"period": "1 ms"}}}"#, "adaptive_congestion.period"),
-        (r#"{"cooperation": {"bandwidth_sharing": {"period": "1 ms"}}}"#, "bandwidth_sharing.period"),
+        (
+            r#"{"cooperation": {"adaptive_congestion": {"period": "1 ms"}}}"#,
+            "adaptive_congestion.period: is out of bounds",
+        ),
+        (r#"{"cooperation": {"bandwidth_sharing": {"period": "1 ms"}}}"#, "bandwidth_sharing.period: is out of bounds"),
         (r#"{"cooperation": {"bandwidth_sharing": {"rho": "eq7.4"}}}"#, "eq7.4"),
         (r#"{"cooperation": {"forwarding": {}}}"#, "forwarding.range_packets: is missing"),
         (r#"{"cooperation": {"forwarding": {"range_packets": 0}}}"#, "forwarding.range_packets: is zero"),

@@ -286,15 +286,18 @@ fn relays_keep_losses_from_the_source_in_ns3_as_in_the_built_in_simulator() {
 #[test]
 fn a_source_reacts_in_ns3_as_in_the_built_in_simulator() {
     let Some(out) = built() else { return };
-    let sharing = |options: [&str; 2], own: &str| {
+    let sharing = |options: &[&str], own: &str| {
         let common = ["connection.congestion=mcc-coop", "cooperation.bandwidth_sharing.demands=estimated", own];
-        let theirs = Seen::in_ns3(&out.join("examples/sharing"), &options.map(String::from));
+        let theirs = Seen::in_ns3(
+            &out.join("examples/sharing"),
+            &options.iter().map(|option| String::from(*option)).collect::<Vec<_>>(),
+        );
         (theirs, Seen::built_in(&common.map(String::from)))
     };
-    let (given, own_given) = sharing(["--owner=none", "--rho=5,2"], "cooperation.bandwidth_sharing.fixed=[5.0, 2.0]");
+    let (given, own_given) = sharing(&["--owner=none", "--rho=5,2"], "cooperation.bandwidth_sharing.fixed=[5.0, 2.0]");
     given.assert_near(&own_given, "given");
     let owner = r#"relays[0].local=[{ kind = "udp", rate = "1500 kbit/s", datagram = "1000 B", start = "5.5 s" }]"#;
-    let (measured, own_measured) = sharing(["--owner=0,1500kbps,5.5", "--rho="], owner);
+    let (measured, own_measured) = sharing(&["--owner=0,1500kbps,5.5"], owner);
     measured.assert_near(&own_measured, "measured");
 }
 

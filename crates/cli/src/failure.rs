@@ -33,7 +33,14 @@ impl Failure {
 
     /// The failure to write a file or folder that the user named.
     pub fn of_output(error: io::Error) -> Self {
-        if atomic_file::is_misplaced(&error) { Self::Input(error.to_string()) } else { error.into() }
+        let what = error.to_string();
+        Self::of_place(&error, what)
+    }
+
+    /// The same, with a text of the caller's. `error` must be that of the system: a name that is too long shows in its
+    /// number alone.
+    pub fn of_place(error: &io::Error, what: String) -> Self {
+        if atomic_file::is_misplaced(error) { Self::Input(what) } else { io::Error::new(error.kind(), what).into() }
     }
 
     /// Writes the message to standard error, and returns the exit code.
@@ -67,7 +74,7 @@ impl From<RunError> for Failure {
 
 impl From<atomic_file::Error> for Failure {
     fn from(error: atomic_file::Error) -> Self {
-        Self::of_output(error.into())
+        Self::of_place(&error.source, error.to_string())
     }
 }
 

@@ -274,6 +274,10 @@ fn exit_codes_follow_one_rule() {
             anabranch(&[command, &[option, nowhere]].concat()).code(2).stderr(said);
         }
     }
+    let long = at(&"x".repeat(300));
+    for command in [&["fading", "-o"][..], &["manual"], &["run", &path, "--out"], &["run", &path, "--pcap"]] {
+        anabranch(&[command, &[&long]].concat()).code(2).stderr(contains("File name too long"));
+    }
     // Missing input, which must exist, and an unknown value.
     for command in [
         &["run", "no-such-scenario"][..],

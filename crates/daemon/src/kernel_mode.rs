@@ -98,7 +98,7 @@ pub fn rehearse(options: &KernelOptions) -> Result<Plan> {
 /// instance runs here. All changes have been undone by then.
 pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) -> Result<()> {
     if control::running()?.iter().any(|device| device == KERNEL) {
-        return Err(Error::Usage(
+        return Err(Error::Unready(
             "join --kernel is already running here: change it with `anabranch join set`, or stop it".into(),
         ));
     }

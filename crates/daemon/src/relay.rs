@@ -196,6 +196,8 @@ pub fn relay(
         if options.pair {
             scope.spawn(|| pair(&store, &options.name, &shared, &over, &show));
         }
+        // The first packets need an advance of the volume on disk. A start that failed must not cost one.
+        lock(&shared).lending.count(0);
         let ended = forwarder.run(stop);
         // The forwarder's device goes before the plumbing.
         drop(forwarder);

@@ -368,6 +368,7 @@ pub(super) struct BandwidthSharing {
     pub demands: DemandKind,
     #[serde(with = "units::text::duration")]
     pub period: Duration,
+    /// A time of the program's clock; in ns-3 that is the time since the run began.
     pub start: Option<Text<Duration>>,
 }
 
@@ -443,6 +444,8 @@ pub(super) unsafe fn read(json: *const c_char) -> Result<Settings, Failure> {
 const PERIOD_MIN: Duration = Duration::from_millis(10);
 /// Maximum of all intervals: longer than any run.
 const PERIOD_MAX: Duration = Duration::from_secs(24 * 3600);
+/// What is wrong with an interval beyond them.
+const OUT_OF_BOUNDS: &str = "is out of bounds: write a time from \"10 ms\" to \"24 h\"";
 /// Minimum patience of a watch, which must allow for retransmission time-outs (RFC 6298).
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
 
@@ -459,10 +462,9 @@ fn check(settings: &Settings) -> Result<(), Failure> {
     let has_target = target.is_some() || !selection.steers();
     let remedy = "needs a target: add \"target\": {\"bit_rate\": \"3 Mbit/s\"}, or write \"all\"";
     refuse_if(!has_target, "cooperation.selection.method", remedy)?;
-    let remedy = "is out of bounds: write a time from \"10 ms\" to \"24 h\"";
-    refuse_if(!is_interval(selection.period), "cooperation.selection.period", remedy)?;
+    refuse_if(!is_interval(selection.period), "cooperation.selection.period", OUT_OF_BOUNDS)?;
     let adverts = selection.advert_period.is_none_or(|Text(every)| is_interval(every));
-    refuse_if(!adverts, "cooperation.selection.advert_period", remedy)?;
+    refuse_if(!adverts, "cooperation.selection.advert_period", OUT_OF_BOUNDS)?;
     let late = selection.advert_period.is_some_and(|Text(every)| every > selection.period);
     let remedy = "is longer than the period: write a longer period, or leave it out";
     refuse_if(late, "cooperation.selection.advert_period", remedy)?;
@@ -472,21 +474,21 @@ fn check(settings: &Settings) -> Result<(), Failure> {
     refuse_if(full, "cooperation.selection.buffered_tolerance.full", "is zero: write a time above zero")?;
     let patience = cooperation.watch.is_none_or(|watch| watch.patience >= PATIENCE_MIN);
     refuse_if(!patience, "cooperation.watch.patience", "is too short: write \"1 s\" or more")?;
-    check_source(cooperation, relay, remedy)?;
+    check_source(cooperation, relay)?;
     check_forwarding(settings)?;
     let factor = relay.exaggerates.is_none_or(is_amount);
     refuse_if(!factor, "relay.exaggerates", "is no factor: write a number of 0 or more")
 }
 
-/// Refuses values with which the layers at the source cannot work; `remedy` is for intervals.
-fn check_source(cooperation: &Cooperation, relay: &Relay, remedy: &str) -> Result<(), Failure> {
+/// Refuses values with which the layers at the source cannot work.
+fn check_source(cooperation: &Cooperation, relay: &Relay) -> Result<(), Failure> {
     if let Some(adaptive) = &cooperation.adaptive_congestion {
         let field = "cooperation.adaptive_congestion";
         adaptive.module().check().map_err(|error| refused(field, error))?;
-        refuse_if(!is_interval(adaptive.period), "cooperation.adaptive_congestion.period", remedy)?;
+        refuse_if(!is_interval(adaptive.period), "cooperation.adaptive_congestion.period", OUT_OF_BOUNDS)?;
     }
     if let Some(sharing) = &cooperation.bandwidth_sharing {
-        refuse_if(!is_interval(sharing.period), "cooperation.bandwidth_sharing.period", remedy)?;
+        refuse_if(!is_interval(sharing.period), "cooperation.bandwidth_sharing.period", OUT_OF_BOUNDS)?;
     }
     let rho = relay.rho.is_none_or(|rho| rho > 0.0 && rho <= RATIO_MAX);
     refuse_if(!rho, "relay.rho", format_args!("is no ratio: write a number above zero, up to {RATIO_MAX}"))

@@ -18,7 +18,7 @@ use crate::rate::target;
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
 
 /// Parts of the program besides [`daemon::LOG_PARTS`] that log events.
-const OWN_PARTS: [&str; 2] = ["anabranch", "daemon"];
+const OWN_PARTS: [&str; 3] = ["anabranch", "anabranch::commands::device", "daemon"];
 
 pub(super) fn filter(text: &str) -> Result<Targets, String> {
     let wrong = || {

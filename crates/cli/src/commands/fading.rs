@@ -52,7 +52,7 @@ pub fn fading(arguments: &arguments::Fading) -> Result<(), Failure> {
     let cannot = |error: io::Error| {
         let path = out.display();
         let what = format!("cannot write {path}: {error}: name a file in a directory that you may write to");
-        Failure::of_output(io::Error::new(error.kind(), what))
+        Failure::of_place(&error, what)
     };
     write(out, trace.as_bytes()).map_err(cannot)?;
     Ok(console::print(&format!("{}: {done}", out.display()))?)

@@ -22,7 +22,7 @@ pub fn manual(arguments: &arguments::Manual) -> Result<(), Failure> {
     };
     write_all(folder, &pages).map_err(|error| {
         let what = format!("cannot write the manual to {}: {error}", folder.display());
-        Failure::of_output(io::Error::new(error.kind(), what))
+        Failure::of_place(&error, what)
     })
 }
 

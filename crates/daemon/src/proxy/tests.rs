@@ -187,10 +187,10 @@ fn what_this_device_is_called_changes() {
         let mut client = world.client();
         client.write_all(format!("CONNECT {target}:80 HTTP/1.1\r\n\r\n").as_bytes()).unwrap();
         let is_dialing = |session: &Session| matches!(session.stage, Stage::Dialing(..));
-        world.until(|world| {
-            let dials = world.proxy.sessions.iter().any(|(_, session)| is_dialing(session));
-            let refused = world.proxy.sessions.is_empty();
-            (dials || refused).then_some(refused)
+        let mut answer = [0; 12];
+        world.until(|world| match client.read(&mut answer) {
+            Ok(_) => Some(answer == *b"HTTP/1.1 403"),
+            Err(_) => world.proxy.sessions.iter().any(|(_, session)| is_dialing(session)).then_some(false),
         })
     };
     assert!(refuses(&mut world, "192.0.2.7") && refuses(&mut world, "192.0.2.255"));

@@ -19,6 +19,8 @@ const CHARGED_LOOKS: u8 = 5;
 const GRACE_LOOKS: u8 = 10;
 /// Looks between attempts to store the used volume after a failure.
 const RETRY_LOOKS: u8 = 3;
+/// Looks after which a disk that has not stored the volume counts as one that cannot.
+const SLOW_LOOKS: u8 = 2;
 /// The relay announces the end of the volume in advance, so that connections can leave in good order: this long before,
 /// at the present rate, but with at most this part of the volume left, which may stay unused.
 const NOTICE: Duration = Duration::from_secs(2);
@@ -42,6 +44,8 @@ pub struct Lending {
     /// Why the used volume cannot be stored now. A power failure would lose it, so nothing is lent.
     uncounted: Option<String>,
     uncounted_looks: u8,
+    /// Consecutive looks that found the used volume not stored yet.
+    slow_looks: u8,
     /// Charge, if a battery is discharging.
     pub battery_percent: Option<u8>,
     /// Rate of the owner's own traffic, both ways.
@@ -73,6 +77,7 @@ impl Lending {
             lost: None,
             uncounted: None,
             uncounted_looks: 0,
+            slow_looks: 0,
             battery_percent: None,
             owner: Rate::ZERO,
             spare: None,
@@ -163,6 +168,17 @@ impl Lending {
             let counted = volume.count(0);
             self.handle_counted(counted);
         }
+        self.judge_disk();
+    }
+
+    /// A disk that hangs reports no error.
+    fn judge_disk(&mut self) {
+        self.slow_looks = if self.is_recorded() { 0 } else { self.slow_looks.saturating_add(1) };
+        if self.slow_looks >= SLOW_LOOKS && self.uncounted.is_none() {
+            let error = "the disk does not answer";
+            self.uncounted = Some(format!("is not lent while the volume file cannot be written ({error})"));
+            warn!("nothing is lent for now: the volume file cannot be written ({error})");
+        }
     }
 
     fn handle_counted(&mut self, counted: Result<()>) {
@@ -228,6 +244,7 @@ mod tests {
         let limit = Limit { bytes: 1_000_000, period: Period::Day };
         let volume = Volume::open(limit, folder.path().join("volume.json"), date(2026, 5, 9)).unwrap();
         let mut lending = Lending::new(None, Some(volume), None);
+        recorded(&mut lending);
         assert_eq!(lending.lends(), Lends::Fully);
         lending.count(800_000);
         assert_eq!((lending.lends(), lending.terms().left_bytes), (Lends::AsBackup, 200_000));
@@ -253,11 +270,31 @@ mod tests {
     }
 
     #[test]
+    fn a_disk_that_hangs_is_one_that_cannot_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (limit, today) = (Limit { bytes: 1_000_000, period: Period::Day }, date(2026, 5, 9));
+        let volume = Volume::open(limit, folder.path().join("volume.json"), today).unwrap();
+        let mut lending = Lending::new(None, Some(volume), None);
+        let permit = lending.volume.as_mut().unwrap().hang();
+        lending.count(1_000);
+        lending.handle_date(today);
+        assert_eq!((lending.lends(), lending.admits()), (Lends::Fully, false), "a moment is no matter");
+        lending.handle_date(today);
+        assert_eq!(lending.lends(), Lends::NoUplink);
+        assert!(lending.why_not().unwrap().contains("the disk does not answer"));
+        drop(permit);
+        lending.volume.as_mut().unwrap().wait();
+        lending.handle_date(today);
+        assert_eq!((lending.lends(), lending.admits()), (Lends::Fully, true));
+    }
+
+    #[test]
     fn what_cannot_be_written_down_is_not_lent() {
         let folder = tempfile::tempdir().unwrap();
         let (limit, path) = (Limit { bytes: 1_000_000, period: Period::Day }, folder.path().join("volume.json"));
         let today = date(2026, 5, 9);
         let mut lending = Lending::new(None, Some(Volume::open(limit, path.clone(), today).unwrap()), None);
+        recorded(&mut lending);
         let heard = Heard::default();
         let _listening = heard.listen();
         // Nobody can write there now, not even root.

@@ -152,8 +152,7 @@ impl Volume {
         let storer = Storer::start(move |entry| write(&file, entry))?;
         let mut volume = Self { limit, path, since, bytes, total, days, written: entry, storer };
         volume.roll(today);
-        // The first packets need an advance too.
-        volume.write(volume.advance_bytes())?;
+        volume.write(0)?;
         Ok(volume)
     }
 
@@ -343,7 +342,15 @@ mod tests {
         volume.roll(today.tomorrow().unwrap());
         assert_eq!(volume.left_bytes(), limit.bytes);
         volume.count(5).unwrap();
+        volume.wait();
         assert_eq!(Volume::open(limit, path, today.tomorrow().unwrap()).unwrap().used_bytes(), 1_000_005);
+    }
+
+    #[test]
+    fn a_start_that_comes_to_nothing_costs_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let used: u64 = (0..10).map(|_| volume(&folder, date(2026, 5, 9)).used_bytes()).sum();
+        assert_eq!(used, 0);
     }
 
     impl Volume {
@@ -352,6 +359,17 @@ mod tests {
             if let Some(outcome) = self.storer.wait() {
                 self.written = outcome.unwrap();
             }
+        }
+
+        /// Lets the disk hang until the value that is returned is dropped.
+        pub fn hang(&mut self) -> std::sync::mpsc::Sender<()> {
+            let (permit, permits) = std::sync::mpsc::channel();
+            let wait = move |_: &Entry| {
+                let _ = permits.recv();
+                Ok(())
+            };
+            self.storer = Storer::start(wait).unwrap();
+            permit
         }
 
         /// Waits for one that cannot be stored, and handles it like [`Self::count`].
@@ -364,6 +382,8 @@ mod tests {
     fn what_is_lent_does_not_wait_for_the_disk_before_the_advance_is_used() {
         let folder = tempfile::tempdir().unwrap();
         let mut volume = volume(&folder, date(2026, 5, 9));
+        volume.count(0).unwrap();
+        volume.wait();
         let (permit, permits) = std::sync::mpsc::channel::<()>();
         volume.storer = Storer::start(move |_| {
             permits.recv().unwrap();

@@ -26,6 +26,7 @@ const INFORMATIONAL_MAX: usize = 100;
 
 /// Why a download that has left a part begins anew.
 const NO_PARTS: &str = "the server does not send parts of files (ranges)";
+const UNNAMED: &str = "the server does not say which version it sends";
 const CHANGED: &str = "the file on the server has changed";
 
 /// Progress of a download.
@@ -301,6 +302,10 @@ impl<'a> Download<'a> {
     /// Notes whether the server sends parts, from an answer to a request for the rest of the version `ours`, if there is
     /// one.
     fn note_parts(&mut self, head: &ResponseHead, ours: Option<&str>) {
+        if !matches!(head.status, 200 | 206) {
+            // An error, perhaps of another server in between, says nothing about the file.
+            return;
+        }
         self.parts = match head.sends_parts {
             _ if head.status == 206 => Parts::Expected,
             Some(true) => Parts::Expected,
@@ -309,7 +314,11 @@ impl<'a> Download<'a> {
         };
         if let (200, Some(ours)) = (head.status, ours) {
             let is_same = head.validator.as_deref() == Some(ours);
-            self.begun_anew = Some(if is_same { NO_PARTS } else { CHANGED });
+            self.begun_anew = Some(match head.validator {
+                _ if is_same => NO_PARTS,
+                Some(_) => CHANGED,
+                None => UNNAMED,
+            });
             self.parts = if is_same { Parts::Refused } else { self.parts };
         }
     }

@@ -491,6 +491,10 @@ impl Connection {
             subflow.tcb.demand_fresh_ack();
         }
         let (local, remote) = (subflow.local(), subflow.remote());
+        if self.awaits_subflow() {
+            // The data have as long as before on the new subflow (decision 0017).
+            self.sender.stalled_since = now;
+        }
         self.orphan_timer = Instant::FAR_FUTURE;
         self.reinject_from_stale();
         self.with_paths(id, |congestion, paths| congestion.subflow_added(id, paths));

@@ -276,6 +276,8 @@ impl Tcb {
             return;
         }
         self.board.unmark_lost();
+        // The ACK answers the duplicates that were counted.
+        self.reno_sacked = 0;
         if self.echoes_mark(segment) {
             self.window.settle();
         } else {

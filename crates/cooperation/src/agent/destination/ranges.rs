@@ -139,7 +139,7 @@ impl Ranges {
     /// Handles progress of the stream up to `rcv_nxt`.
     fn on_progress(&mut self, rcv_nxt: Dsn, now: Instant) {
         match &mut self.keeper {
-            Some(keeper) => keeper.on_packet(now, rcv_nxt, 0, rcv_nxt, 0),
+            Some(keeper) => keeper.on_packet(now, rcv_nxt, 0, rcv_nxt, UNREAD_BYTES),
             None => {
                 let mut keeper = RangeKeeper::new(self.settings.range, rcv_nxt);
                 keeper.on_packet(now, rcv_nxt, 0, rcv_nxt, UNREAD_BYTES);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Claim, Evidence, Finding, Mode, Needs, Outcome, Runs, Verdict, claims};
+use super::{Check, Claim, Evidence, Finding, Mode, Needs, Outcome, Quantity, Runs, Verdict, claims};
 use crate::present::evidence::CaseRuns;
 use crate::run::sweep::Record;
 
@@ -47,8 +47,7 @@ fn findings(claim: &Claim, runs: &Runs) -> Vec<Finding> {
     let one_scenario = needs(claim).windows(2).all(|pair| pair[0].scenario == pair[1].scenario);
     let find = |evidence: &Evidence| match *evidence {
         Evidence::Runs { needs, checks } => {
-            let records = independent(records(runs, needs));
-            let found = checks.iter().map(|check| check.find(&records));
+            let found = checks.iter().map(|check| check.find(&independent(records(runs, needs), check)));
             found
                 .map(|finding| if one_scenario { finding } else { finding.of_scenario(needs.scenario) })
                 .collect::<Vec<_>>()
@@ -76,15 +75,19 @@ fn records(runs: &Runs, needs: Needs) -> &[Record] {
     runs.get(&needs).map_or(&[], Vec::as_slice)
 }
 
-/// The runs that count: if nothing is random, all seeds yield the same runs, and those of the first one stand for all.
-fn independent(records: &[Record]) -> Cow<'_, [Record]> {
+/// The runs that count for a check: if nothing is random in those of its variants, all seeds yield the same runs, and
+/// those of the first one stand for all.
+fn independent<'a>(records: &'a [Record], check: &Check) -> Cow<'a, [Record]> {
+    let variants: Vec<&str> = check.quantities().iter().flat_map(Quantity::variants).collect();
+    let is_compared = |record: &&Record| variants.contains(&record.variant.as_str());
     let mut cases: BTreeMap<_, Vec<&Record>> = BTreeMap::new();
-    records.iter().for_each(|record| cases.entry((&record.variant, &record.point)).or_default().push(record));
+    let compared = records.iter().filter(is_compared);
+    compared.for_each(|record| cases.entry((&record.variant, &record.point)).or_default().push(record));
     if !cases.values().all(|records| CaseRuns::new(records).identical) {
         return records.into();
     }
-    let first = records.iter().map(|record| record.seed).min();
-    records.iter().filter(|record| Some(record.seed) == first).cloned().collect()
+    let first = records.iter().filter(is_compared).map(|record| record.seed).min();
+    records.iter().filter(is_compared).filter(|record| Some(record.seed) == first).cloned().collect()
 }
 
 /// Number of seeds for which every variant at every point was measured.
@@ -103,7 +106,7 @@ fn seeds(records: &[Record]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Check, Metric, Quantity};
+    use super::super::Metric;
     use super::*;
 
     const NEEDS: Needs = Needs { scenario: "made-up", set: &[] };
@@ -146,7 +149,6 @@ mod tests {
 
     #[test]
     fn repetitions_of_a_run_without_chance_show_no_ordering() {
-        const LESS: &[Evidence] = runs![Check::Less { less: of("new", OUTAGES), than: of("old", OUTAGES) }];
         let same = |variant: &'static str, outages: f64| (1..=4).map(move |seed| record(variant, seed, outages));
         let outcome = judge(LESS, &same("new", 1.0).chain(same("old", 4.0)).collect::<Vec<_>>());
         assert_eq!((outcome.findings[0].measured, outcome.findings[0].p_value), (Some(-3.0), None));
@@ -163,7 +165,6 @@ mod tests {
 
     #[test]
     fn an_ordering_needs_an_interval_that_excludes_zero() {
-        const LESS: &[Evidence] = runs![Check::Less { less: of("new", OUTAGES), than: of("old", OUTAGES) }];
         let outcome = judge(LESS, &both());
         // Differences -3, -4, -4, -3: mean -3.5, s = 0.577, t(3) = 3.182; therefore 0.919 each way.
         assert_eq!((outcome.verdict, outcome.measured, outcome.seeds), (Verdict::Reproduced, Some(-3.5), 4));
