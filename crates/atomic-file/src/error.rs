@@ -76,7 +76,7 @@ pub fn is_misplaced(error: &io::Error) -> bool {
 }
 
 /// The kind of this error cannot be named before Rust 1.87.
-fn is_too_long(error: &io::Error) -> bool {
+pub(crate) fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::NAMETOOLONG.raw_os_error())
 }
 

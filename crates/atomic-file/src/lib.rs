@@ -247,6 +247,9 @@ pub fn write_private(path: &Path, content: &[u8]) -> Result<()> {
 /// # Errors
 /// If `folder`, or the lowest existing folder above it, is no folder or cannot be written to.
 pub fn rehearse(folder: &Path) -> Result<()> {
+    if let Some(error) = fs::symlink_metadata(folder).err().filter(error::is_too_long) {
+        return Err(Error::of(folder, Named::Folder)(error));
+    }
     let there = folder.ancestors().find(|path| path.as_os_str().is_empty() || path.exists());
     let there = there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !there.is_dir() {

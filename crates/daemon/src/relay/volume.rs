@@ -401,7 +401,7 @@ mod tests {
         permit.send(()).unwrap();
         volume.wait();
         assert!(volume.is_recorded());
-        volume.count(0).unwrap();
+        volume.count(1).unwrap();
         assert!(volume.is_being_stored(), "the one after that");
         permit.send(()).unwrap();
     }
@@ -420,8 +420,10 @@ mod tests {
             let mut volume = volume(&folder, wrong);
             let used = volume.used_bytes();
             volume.count(100).unwrap();
+            volume.wait();
             volume.roll(date(2026, 5, 20));
             volume.count(0).unwrap();
+            volume.wait();
             assert_eq!(volume.used_bytes(), used + 100, "{wrong}");
         }
         let mut volume = volume(&folder, date(2026, 5, 31));

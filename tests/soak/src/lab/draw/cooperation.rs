@@ -88,7 +88,7 @@ fn selection() -> BoxedStrategy<Selection> {
                     trigger,
                     estimator,
                     hold_down_periods,
-                    advert_period: text_ms(advert),
+                    advert_period: text_ms(advert.map(|advert| advert.min(period))),
                     headroom: headroom.map(|percent| Text(share(percent))),
                     discount,
                     energy_weight,
