@@ -263,7 +263,7 @@ typedef struct AnabranchTransit {
   bool takes_packets;
   // Number of subflows that end at the relay and continue from there.
   size_t splices;
-  // Octets that the relay holds until the destination wants them.
+  // Octets that the relay holds until the destination wants them; a packet of less than 64 counts as 64.
   uint64_t held_bytes;
 } AnabranchTransit;
 

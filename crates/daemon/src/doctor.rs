@@ -34,7 +34,7 @@ use linux::clock::Clock;
 use linux::driver::Driver;
 use linux::http::Url;
 use linux::stop::Stop;
-use linux::uplink::{self, Families, Plumbing, Surroundings, Uplink};
+use linux::uplink::{self, Families, Plumbing, Surroundings, Uplink, lent};
 use linux::{Error, Result};
 use transport::{Endpoint, Event};
 use units::Instant;
@@ -54,6 +54,11 @@ pub(crate) fn pointed(error: Error) -> Error {
         Error::Unready(message) => Error::Unready(message + POINTER),
         error => error,
     }
+}
+
+/// The same for an error about the interface `name`: if there is none, the doctor can say no more than that.
+pub(crate) fn pointed_about(name: &str, error: Error) -> Error {
+    if lent::exists(name) { pointed(error) } else { error }
 }
 
 /// Default port.

@@ -69,7 +69,7 @@ use units::Rate;
 use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
 use crate::discovery::Announcement;
-use crate::doctor::pointed;
+use crate::doctor::pointed_about;
 use crate::join::keeper::{
     EverySecond, PERIOD, check_guard, check_janitor, check_ways, handle_clocks, note_renamed, warn_unlisted,
 };
@@ -252,7 +252,7 @@ fn open_device() -> Result<Tun> {
 
 /// Discovers the interface to share.
 fn find(share: &str) -> Result<Uplink> {
-    let (found, _) = uplink::discover_some(&[share.to_owned()]).map_err(pointed)?;
+    let (found, _) = uplink::discover_some(&[share.to_owned()]).map_err(|error| pointed_about(share, error))?;
     found.into_iter().next().ok_or_else(|| Error::Usage(format!("{share} cannot be shared")))
 }
 

@@ -96,6 +96,28 @@ fn a_connection_whose_subflow_timed_out_waits_as_long_as_said() {
     }
 }
 
+/// Decision 0017: data have the user time-out again once another subflow has joined, and a data-level time-out soon
+/// after that ends nothing.
+#[test]
+fn data_have_their_time_again_on_a_subflow_that_joined_late() {
+    let user_timeout = Duration::from_secs(25);
+    let config = ConnectionConfig { user_timeout, path_manager: "full-mesh".into(), ..config() };
+    let mut script = Script::connect(config);
+    script.expect("S 0 mpc");
+    script.inject("SA 0 ack 1 mss 1000 sackok mpc");
+    script.expect("A 1 ack 1 mpc");
+    script.inject("A 1 ack 1 dack 1");
+    script.send(500);
+    script.run_until(27_500);
+    let join = script.drain().into_iter().rev().find(|sent| sent.contains("join")).expect("a join");
+    let port = join.split(':').next().unwrap().to_owned();
+    script.inject(&format!("{port}: SA 0 ack 1 mss 1000 sackok join"));
+    script.inject(&format!("{port}: A 1 ack 1 dack 1"));
+    assert!(script.drain().iter().any(|sent| sent.contains("1+500")));
+    script.run_until(40_000);
+    assert_eq!(script.closed(), None);
+}
+
 /// The side that opened the connection opens the first pair of addresses again, ever more slowly while refused.
 #[test]
 fn an_initiator_opens_the_first_path_again() {

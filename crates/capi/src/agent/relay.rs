@@ -118,7 +118,7 @@ pub struct AnabranchTransit {
     pub takes_packets: bool,
     /// Number of subflows that end at the relay and continue from there.
     pub splices: usize,
-    /// Octets that the relay holds until the destination wants them.
+    /// Octets that the relay holds until the destination wants them; a packet of less than 64 counts as 64.
     pub held_bytes: u64,
 }
 

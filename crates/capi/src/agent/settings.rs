@@ -15,6 +15,7 @@ use transport::relay::NewsPace;
 use units::text::Text;
 use units::{ByteCount, Duration, Probability, Rate};
 
+use super::build::PAYLOAD_BYTES;
 use crate::config::read_object;
 use crate::status::Failure;
 
@@ -136,9 +137,6 @@ impl Default for Selection {
 
 /// The period of every module (F).
 const DEFAULT_PERIOD: Duration = Duration::from_secs(2);
-
-/// Octets of payload in full packets of 1500 octets, with timestamps and a mapping.
-const PAYLOAD_BYTES: u64 = 1428;
 
 /// The method without selection: every relay carries data, all the time.
 const ALL: &str = "all";

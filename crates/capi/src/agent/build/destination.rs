@@ -16,14 +16,13 @@ use cooperation::relay_selection::{self, Goal, RelayId, SelectorSettings, Select
 use units::Prng;
 use units::text::Text;
 
-use super::{Built, MTU, Needs};
+use super::{Built, MTU, Needs, PAYLOAD_BYTES};
 use crate::agent::peers::{RelayPeer, SourcePeer};
 use crate::agent::settings::{Cooperation, Mode, RelayMode, Selection, Settings, Target, refused};
 use crate::status::Failure;
 
-/// Share of payload in full packets of this size, with timestamps and a mapping: relays advertise packet rates, a
-/// target counts payload.
-const PAYLOAD_RATIO: f64 = (MTU - 72) as f64 / MTU as f64;
+/// Share of payload in full packets: relays advertise packet rates, a target counts payload.
+const PAYLOAD_RATIO: f64 = PAYLOAD_BYTES as f64 / MTU as f64;
 
 pub(super) fn agent(
     (source, source_agent): (SocketAddr, Option<SourcePeer>),

@@ -18,6 +18,8 @@ use crate::status::Failure;
 
 /// Octets of the packets of control connections.
 const MTU: u16 = 1500;
+/// Octets of payload in full packets of that size, with timestamps and a mapping.
+pub(super) const PAYLOAD_BYTES: u64 = MTU as u64 - 72;
 
 /// An agent, and what it needs of the connections of its endpoint.
 pub(super) struct Built {
