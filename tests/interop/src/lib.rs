@@ -3,6 +3,7 @@
 //! The tests need network namespaces, TUN devices and a kernel with MPTCP. Without these they print a message and pass.
 //! If `CI` is `true` they fail instead, because CI relies on them.
 
+mod controllers;
 mod cooperation;
 mod daemon;
 mod echo;
@@ -17,6 +18,7 @@ mod stream;
 mod tethered;
 
 pub use self::daemon::{Daemon, Files, ask, both_carried, carried, wait_for};
+pub use controllers::{Loaded, make_way};
 pub use cooperation::{Cooperation, Joins, Orders, Relay, open_relay, relay_place};
 pub use echo::{Echo, echo};
 pub use engine::{ENGINE_MTU, Engine, engine_config, engine_device};

@@ -13,15 +13,20 @@ const POLLS_MAX: u32 = 1500;
 ///
 /// # Panics
 /// If it does not within the polls.
+pub fn wait_until(what: &str, holds: impl FnMut() -> bool) {
+    assert!(holds_in_time(holds), "waited in vain until {what}");
+}
+
+/// Waits for `holds` to return true, and returns whether it did within the polls.
 #[expect(clippy::disallowed_methods, reason = "others work in real time")]
-pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn holds_in_time(mut holds: impl FnMut() -> bool) -> bool {
     for _ in 0..POLLS_MAX {
         if holds() {
-            return;
+            return true;
         }
         thread::sleep(INTERVAL);
     }
-    assert!(holds(), "waited in vain until {what}");
+    holds()
 }
 
 /// Measures something in real time until the result is right, at most three times: other programs use this machine too,

@@ -1,6 +1,6 @@
 //! The same scenarios in the simulator, and in namespaces on the real clock. Their results are close to each other.
 
-use interop::{available_unless, available_with, in_three_tries, one_at_a_time};
+use interop::{available_unless, available_with, in_three_tries, make_way, one_at_a_time};
 use kernel_cc::Controller;
 use lab::measure::results::Results;
 use lab::run::{Recordings, Run};
@@ -183,6 +183,7 @@ fn the_kernel_as_the_source_hears_of_owners() {
         return;
     }
     let _turn = one_at_a_time();
+    make_way(&Controller::named("mcc-coop").unwrap());
     let told = "cooperation.bandwidth_sharing.fixed=[8.0, 8.0]";
     let Some([_, untold]) = both(&scenario(OWNERS, &[]), Ends::KERNEL_TO_ENGINE) else { return };
     let Some([simulated, told]) = both(&scenario(OWNERS, &[told]), Ends::KERNEL_TO_ENGINE) else { return };
@@ -212,6 +213,8 @@ fn adaptive_congestion_control_is_laid_over_the_kernels_controller() {
         return;
     }
     let _turn = one_at_a_time();
+    let lia = Controller::named("lia").unwrap();
+    make_way(&lia);
     let adapt = "cooperation.adaptive_congestion={ beyond = 'cap', period = '1 s' }";
     let mean_rtts_s = |changes: &[&str]| {
         let runs = both(&scenario(DEEP, changes), Ends::KERNEL_TO_ENGINE)?;
@@ -222,5 +225,5 @@ fn adaptive_congestion_control_is_laid_over_the_kernels_controller() {
         assert!(adapted < 0.7 * plain, "mean round-trip times, {world}: {plain} s without, {adapted} s with it");
     }
     // Another run may hold the controller at this time, but not the layer.
-    assert_eq!(kernel_cc::adapting(&Controller::named("lia").unwrap()).ok().flatten(), None);
+    assert_eq!(kernel_cc::adapting(&lia).ok().flatten(), None);
 }

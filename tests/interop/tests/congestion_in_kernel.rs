@@ -19,10 +19,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use interop::{
-    Digest, Protocol, Rig, accept, available_unless, connect_with, counter, in_three_tries, listen, output,
+    Digest, Loaded, Protocol, Rig, accept, available_unless, connect_with, counter, in_three_tries, listen, output,
     receive_all, send_pattern, wait_until,
 };
-use kernel_cc::{CONTROLLERS, Controller, Counters, Error};
+use kernel_cc::{CONTROLLERS, Error};
 use linux::netns::Namespace;
 use socket2::Socket;
 
@@ -32,45 +32,6 @@ const WIDE: &str = "rate = '50 Mbit/s'\ndelay = '5 ms'\nqueue = '60 packets'";
 /// Time for comparing neighbours, and time for them to settle before.
 const COMPARED: Duration = Duration::from_secs(20);
 const FOUND: Duration = Duration::from_secs(5);
-
-/// A controller that is loaded while a test needs it. Tests of this file run one at a time, because each holds a rig.
-struct Loaded(Controller);
-
-impl Loaded {
-    fn new(name: &str, connections_max: u32) -> Self {
-        let controller = Controller::named(name).unwrap();
-        // A test of another tree may have loaded it; a killed test may have left it behind.
-        for _ in 0..1500 {
-            match kernel_cc::load(&controller, connections_max) {
-                Ok(()) => return Self(controller),
-                Err(Error::Loaded { .. } | Error::Taken { .. }) => sleep(Duration::from_millis(20)),
-                Err(error) => panic!("{error}"),
-            }
-        }
-        kernel_cc::unload(&controller).unwrap();
-        kernel_cc::load(&controller, connections_max).unwrap();
-        Self(controller)
-    }
-
-    fn counters(&self) -> Counters {
-        kernel_cc::counters(&self.0).unwrap()
-    }
-
-    /// Returns the places of the current connections.
-    fn subflows(&self) -> Vec<usize> {
-        kernel_cc::connections(&self.0).unwrap().iter().map(|connection| connection.subflows.len()).collect()
-    }
-}
-
-impl Drop for Loaded {
-    fn drop(&mut self) {
-        match kernel_cc::unload(&self.0) {
-            // Some tests unload it themselves.
-            Ok(()) | Err(Error::NotLoaded { .. }) => {}
-            Err(error) => eprintln!("{error}"),
-        }
-    }
-}
 
 /// Creates hosts a, which receives, and b, which sends. If `addresses` is more than one, b has that many on its first
 /// link.

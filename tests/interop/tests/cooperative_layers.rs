@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use cooperation::adaptive_congestion::{Beyond, Settings};
 use interop::{
-    Protocol, Rig, accept, available_unless, connect_with, in_three_tries, listen, mptcp_info, send_pattern, wait_until,
+    Loaded, Protocol, Rig, accept, available_unless, connect_with, in_three_tries, listen, mptcp_info, send_pattern,
+    wait_until,
 };
 use kernel_cc::{Adapting, Competition, Controller, Error, PathId, Subflow, Told};
 use socket2::Socket;
@@ -25,37 +26,14 @@ const COMPARED: Duration = Duration::from_secs(6);
 const FOUND: Duration = Duration::from_secs(4);
 const LONG: Duration = Duration::from_secs(600);
 
-/// A controller that is loaded while a test needs it. Tests of this file run one at a time, because each holds a rig.
-struct Loaded(Controller);
-
-impl Loaded {
-    fn new(name: &str) -> Self {
-        let controller = Controller::named(name).unwrap();
-        if kernel_cc::is_loaded(&controller) {
-            // Left by a test that was killed.
-            kernel_cc::unload(&controller).unwrap();
-        }
-        kernel_cc::load(&controller, 1024).unwrap();
-        Self(controller)
-    }
-
-    fn subflows(&self, token: u32) -> Vec<Subflow> {
-        let mut connections = kernel_cc::connections(&self.0).unwrap();
-        connections.retain(|connection| connection.token == Some(token));
-        connections.pop().map(|connection| connection.subflows).unwrap_or_default()
-    }
-
-    fn tell(&self, token: u32, address_id: u8, told: Told) -> Result<(), Error> {
-        kernel_cc::tell(&self.0, PathId { token, address_id }, told, LONG)
-    }
+fn subflows_of(loaded: &Loaded, token: u32) -> Vec<Subflow> {
+    let mut connections = kernel_cc::connections(&loaded.0).unwrap();
+    connections.retain(|connection| connection.token == Some(token));
+    connections.pop().map(|connection| connection.subflows).unwrap_or_default()
 }
 
-impl Drop for Loaded {
-    fn drop(&mut self) {
-        if let Err(error) = kernel_cc::unload(&self.0) {
-            eprintln!("{error}");
-        }
-    }
+fn tell(loaded: &Loaded, token: u32, address_id: u8, told: Told) -> Result<(), Error> {
+    kernel_cc::tell(&loaded.0, PathId { token, address_id }, told, LONG)
 }
 
 /// Competition with TCP flows, and nothing else.
@@ -150,23 +128,23 @@ fn share(flow: &Flow, other: &Flow) -> f64 {
 #[test]
 fn a_connection_that_is_told_of_competition_leaves_more_to_a_local_flow() {
     let Some(rig) = rig(&[BOTTLENECK]) else { return };
-    let coop = Loaded::new("mcc-coop");
+    let coop = Loaded::new("mcc-coop", 1024);
     let local = Flow::start(&rig, Protocol::Tcp, "reno", 5001);
     let connection = Flow::start(&rig, Protocol::Mptcp, "mcc_coop", 5002);
     let token = connection.token();
-    wait_until("there are two subflows", || coop.subflows(token).len() == 2);
+    wait_until("there are two subflows", || subflows_of(&coop, token).len() == 2);
     // By the square of rho each of the two grows at 1/400 of Reno's pace. Observed were 0.16 to 0.35 of the mean of
     // what it carries without the report, which varies between runs.
     let measured = in_three_tries(|| {
         let before = share(&connection, &local);
-        coop.tell(token, 0, rho(20.0)).unwrap();
-        let subflows = coop.subflows(token);
+        tell(&coop, token, 0, rho(20.0)).unwrap();
+        let subflows = subflows_of(&coop, token);
         // Both are paths to the address of the connection itself.
         let all_know = subflows.iter().all(|subflow| (subflow.address_id, subflow.told) == (0, rho(20.0)));
         assert!(all_know && subflows.len() == 2, "{subflows:?}");
         let told = share(&connection, &local);
-        coop.tell(token, 0, Told::default()).unwrap();
-        assert_eq!(coop.subflows(token)[0].told, Told::default());
+        tell(&coop, token, 0, Told::default()).unwrap();
+        assert_eq!(subflows_of(&coop, token)[0].told, Told::default());
         let after = share(&connection, &local);
         println!("it carries {before:.2} times as much as a local flow, {told:.2} with rho = 20, then {after:.2}");
         if told < 0.3 * (before + after) { Ok(()) } else { Err(format!("{before} {told} {after}")) }
@@ -181,7 +159,7 @@ fn seen(loaded: &Loaded, token: u32, span: Duration) -> [(f64, f64); 2] {
     let mut means = [(0.0, 0.0); 2];
     for _ in 0..LOOKS {
         sleep(span / LOOKS);
-        for subflow in loaded.subflows(token) {
+        for subflow in subflows_of(loaded, token) {
             let (cwnd, rtt) = &mut means[usize::from(subflow.address_id == SECOND)];
             *cwnd += subflow.cwnd_bytes as f64 / f64::from(subflow.mss_bytes) / f64::from(LOOKS);
             *rtt += subflow.srtt.unwrap_or_default().as_secs_f64() * 1e3 / f64::from(LOOKS);
@@ -191,7 +169,7 @@ fn seen(loaded: &Loaded, token: u32, span: Duration) -> [(f64, f64); 2] {
 }
 
 fn cuts(loaded: &Loaded, token: u32) -> [u64; 2] {
-    let subflows = loaded.subflows(token);
+    let subflows = subflows_of(loaded, token);
     [0, SECOND].map(|id| subflows.iter().find(|subflow| subflow.address_id == id).map_or(0, |subflow| subflow.cuts))
 }
 
@@ -206,10 +184,10 @@ fn adapting() -> Adapting {
 #[test]
 fn adaptive_congestion_control_lowers_the_window_of_the_late_subflow() {
     let Some(rig) = rig(&[FAST, DEEP]) else { return };
-    let coop = Loaded::new("mcc-coop");
+    let coop = Loaded::new("mcc-coop", 1024);
     let flow = Flow::start(&rig, Protocol::Mptcp, "mcc_coop", 5000);
     let token = flow.token();
-    wait_until("there are two subflows", || coop.subflows(token).len() == 2);
+    wait_until("there are two subflows", || subflows_of(&coop, token).len() == 2);
     sleep(FOUND);
     let [fast_before, slow_before] = seen(&coop, token, COMPARED);
     assert_eq!((cuts(&coop, token), kernel_cc::adapting(&coop.0).unwrap()), ([0, 0], None), "nobody asked for it");
@@ -236,12 +214,12 @@ fn adaptive_congestion_control_lowers_the_window_of_the_late_subflow() {
 #[test]
 fn of_two_equal_links_the_one_with_the_longer_way_behind_it_is_cut() {
     let Some(rig) = rig(&[FAST, FAST]) else { return };
-    let gmcc = Loaded::new("gmcc-coop");
+    let gmcc = Loaded::new("gmcc-coop", 1024);
     let flow = Flow::start(&rig, Protocol::Mptcp, "gmcc_coop", 5000);
     let token = flow.token();
-    wait_until("there are two subflows", || gmcc.subflows(token).len() == 2);
+    wait_until("there are two subflows", || subflows_of(&gmcc, token).len() == 2);
     let way = Told { competition: None, way: Some(Duration::from_millis(300)) };
-    gmcc.tell(token, SECOND, way).unwrap();
+    tell(&gmcc, token, SECOND, way).unwrap();
     kernel_cc::adapt(&gmcc.0, Some(&adapting())).unwrap();
     sleep(FOUND);
     let [near, far] = seen(&gmcc, token, COMPARED);
@@ -254,22 +232,22 @@ fn of_two_equal_links_the_one_with_the_longer_way_behind_it_is_cut() {
 #[test]
 fn what_cannot_be_told_is_refused() {
     let Some(rig) = rig(&[BOTTLENECK]) else { return };
-    let coop = Loaded::new("gmcc-coop");
+    let coop = Loaded::new("gmcc-coop", 1024);
     let flow = Flow::start(&rig, Protocol::Mptcp, "gmcc_coop", 5000);
     let token = flow.token();
-    wait_until("it has its place", || !coop.subflows(token).is_empty());
+    wait_until("it has its place", || !subflows_of(&coop, token).is_empty());
     let competition = Some(Competition { ratio: 1.5, increase: 0.75, decrease: 0.625 });
     let told = Told { competition, way: None };
-    assert!(matches!(coop.tell(token ^ 1, 0, told), Err(Error::NoConnection { .. })));
-    assert!(matches!(coop.tell(token, 0, rho(f64::NAN)), Err(Error::Absurd { .. })));
+    assert!(matches!(tell(&coop, token ^ 1, 0, told), Err(Error::NoConnection { .. })));
+    assert!(matches!(tell(&coop, token, 0, rho(f64::NAN)), Err(Error::Absurd { .. })));
     let path = PathId { token, address_id: 0 };
     let lia = Controller::named("lia").unwrap();
     assert!(matches!(kernel_cc::tell(&lia, path, told, LONG), Err(Error::Deaf { .. })));
-    assert!(coop.subflows(token).iter().all(|subflow| subflow.told == Told::default()), "nothing was told");
+    assert!(subflows_of(&coop, token).iter().all(|subflow| subflow.told == Told::default()), "nothing was told");
     // The report holds for its lifetime.
     kernel_cc::tell(&coop.0, path, told, Duration::from_secs(2)).unwrap();
-    assert_eq!(coop.subflows(token)[0].told, told);
-    wait_until("it holds no longer", || coop.subflows(token)[0].told == Told::default());
+    assert_eq!(subflows_of(&coop, token)[0].told, told);
+    wait_until("it holds no longer", || subflows_of(&coop, token)[0].told == Told::default());
     // A report that never existed can be withdrawn.
-    coop.tell(token, 9, Told::default()).unwrap();
+    tell(&coop, token, 9, Told::default()).unwrap();
 }

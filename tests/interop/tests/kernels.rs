@@ -1,6 +1,6 @@
 //! A scenario with the kernel at both ends, with a controller of `bpf/`.
 
-use interop::{available_unless, one_at_a_time};
+use interop::{available_unless, make_way, one_at_a_time};
 use kernel_cc::{Controller, connections, counters, is_loaded};
 use lab::run::{Progress, Recordings, Run};
 use lab::scenario::Scenario;
@@ -61,10 +61,7 @@ fn the_kernel_downloads_under_a_controller_of_ours() {
     }
     let _turn = one_at_a_time();
     let mveno = Controller::named("mveno").unwrap();
-    if is_loaded(&mveno) {
-        // Left by a test that was killed.
-        kernel_cc::unload(&mveno).unwrap();
-    }
+    make_way(&mveno);
     let (run, seen) = run("mveno");
     assert_carried(&run);
     assert_eq!((seen.subflows_max, seen.added), (4, 4), "{seen:?}");
