@@ -138,6 +138,8 @@ CC_INLINE u64 cc_timed_out(enum cc_kind kind, struct cc_connection *c, u64 i)
 		cc_olia_loss(c, i);
 	if (kind == CC_WVEGAS)
 		cc_wvegas_restart(&c->paths[i]);
+	if (cc_is_mveno(kind))
+		cc_mveno_forget(&c->paths[i]);
 	if (cc_shares(kind))
 		return cc_lost(kind, c, i);
 	return cc_max(c->paths[i].cwnd / 2, cc_least(kind, c, &c->paths[i]));

@@ -153,6 +153,13 @@ CC_RULE u64 cc_mveno_loss(struct cc_connection *c, u64 i)
 	return cc_veno_reduced(c->paths[i].cwnd, cc_mveno_is_congested(&c->paths[i]));
 }
 
+/* The last round, at a time-out: what the subflow carried then it does not carry now. */
+CC_INLINE void cc_mveno_forget(struct cc_path *p)
+{
+	static const struct cc_round none;
+	p->mveno.last = none;
+}
+
 CC_RULE u64 cc_mveno_round(struct cc_connection *c, u64 i, u64 own_rtt)
 {
 	struct cc_mean rtts, cwnds;

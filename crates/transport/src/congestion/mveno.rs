@@ -24,7 +24,8 @@
 //! Q_s      by equation (4) from T_s, min_p base_p and max_p Wmax_p; `mveno-proof`: min_p Q_p
 //! E_s      by equation (5) from Q_s
 //! beta     3 segments
-//! delta_r  1 / M at first, M the number of subflows; recomputed at the end of every round of any subflow
+//! delta_r  1 / M at first, M the number of subflows; recomputed at the end of every round of any subflow, from those
+//!          that are in use; a time-out voids the last round of its subflow
 //! acked, MSS_r as in lia.rs
 //! ```
 //!
@@ -143,9 +144,9 @@ impl CongestionController for MVeno {
         self.subflows.get_mut(subflow).delta_q16 = ONE_Q16 / (paths.iter().count() as u64).max(1);
     }
 
-    fn subflow_removed(&mut self, subflow: SubflowId, _paths: Paths<'_>) {
+    fn subflow_removed(&mut self, subflow: SubflowId, paths: Paths<'_>) {
         self.subflows.remove(subflow);
-        self.adjust_link_parameters();
+        self.adjust_link_parameters(paths);
     }
 
     fn on_delivery(&mut self, sample: &DeliverySample) {
@@ -168,21 +169,28 @@ impl CongestionController for MVeno {
         reduced(paths.get(loss.subflow).cwnd, is_congested)
     }
 
+    /// What the subflow carried in its last round it does not carry now. A dead one ends no other round.
+    fn on_rto(&mut self, subflow: SubflowId, _now: Instant, paths: Paths<'_>) -> u64 {
+        self.subflows.get_mut(subflow).last = None;
+        paths.get(subflow).cwnd / 2
+    }
+
     fn on_round(&mut self, subflow: SubflowId, _now: Instant, paths: Paths<'_>) -> Option<WindowSet> {
         self.subflows.get_mut(subflow).end_round(paths.get(subflow));
-        self.adjust_link_parameters();
+        self.adjust_link_parameters(paths);
         None
     }
 }
 
 impl MVeno {
-    /// Linkpara_Adjust() of algorithm 1.
-    fn adjust_link_parameters(&mut self) {
-        let rounds = self.subflows.iter().filter_map(|(_, state)| state.last);
+    /// Linkpara_Adjust() of algorithm 1. Only subflows in `paths` count.
+    fn adjust_link_parameters(&mut self, paths: Paths<'_>) {
+        let is_there = |id: SubflowId| paths.iter().any(|path| path.id == id);
+        let rounds = self.subflows.iter().filter(|(id, _)| is_there(*id)).filter_map(|(_, state)| state.last);
         let Some(whole) = Whole::of(rounds, self.variant) else {
             return;
         };
-        for (_, state) in self.subflows.iter_mut() {
+        for (_, state) in self.subflows.iter_mut().filter(|(id, _)| is_there(*id)) {
             if let Some(round) = state.last {
                 let whole = match self.variant {
                     Variant::OwnRtt => whole.over(round.mean_rtt),

@@ -178,6 +178,37 @@ fn weights_follow_rounds() {
     assert_close(gain(&mut mveno, 0, &paths[..1]), 1.0 / 20.0 / 2.0, 1e-5);
 }
 
+/// Returns two subflows of 20 segments after a round each, and their views: the second counts, and halves the first's
+/// delta twice.
+fn two_after_a_round() -> (MVeno, [PathView; 2]) {
+    let paths = [path(0, 20), path(1, 20)];
+    let mut mveno = with_subflows(MVeno::new(), &paths);
+    round(&mut mveno, &paths[0], &paths);
+    round(&mut mveno, &paths[1], &paths);
+    assert_close(gain(&mut mveno, 0, &paths), 0.25 / 20.0, 1e-5);
+    (mveno, paths)
+}
+
+#[test]
+fn a_subflow_that_waits_does_not_count() {
+    let (mut mveno, paths) = two_after_a_round();
+    round(&mut mveno, &paths[0], &paths[..1]);
+    assert_close(gain(&mut mveno, 0, &paths), 1.0 / 20.0, 1e-5);
+    // It counts again as soon as it is in use.
+    round(&mut mveno, &paths[0], &paths);
+    assert_close(gain(&mut mveno, 0, &paths), 0.25 / 20.0, 1e-5);
+}
+
+#[test]
+fn a_subflow_whose_timer_has_expired_counts_after_its_next_round() {
+    let (mut mveno, paths) = two_after_a_round();
+    assert_eq!(mveno.on_rto(SubflowId(1), Instant::ZERO, Paths(&paths)), 10_000);
+    round(&mut mveno, &paths[0], &paths);
+    assert_close(gain(&mut mveno, 0, &paths), 1.0 / 20.0, 1e-5);
+    round(&mut mveno, &paths[1], &paths);
+    assert_close(gain(&mut mveno, 0, &paths), 0.25 / 20.0, 1e-5);
+}
+
 #[test]
 fn an_empty_queue_makes_losses_random() {
     let paths = [path(0, 20), path(1, 20)];
