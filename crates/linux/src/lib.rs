@@ -34,6 +34,7 @@ pub mod engine_options;
 pub mod error;
 mod gather;
 pub mod get;
+mod helper;
 pub mod http;
 mod ip_command;
 pub mod lack;

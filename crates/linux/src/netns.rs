@@ -6,16 +6,16 @@
 //! every run exercises it.
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 
 use rustix::io::Errno;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use crate::helper::Helper;
 pub use crate::ip_command::Family;
 use crate::lack::{Lack, Right};
 use crate::program::program;
@@ -52,9 +52,7 @@ pub const HOST_SETTINGS: [(&str, &str); 7] = [
 /// Creates network namespaces, and removes them when it is dropped or the process ends.
 #[derive(Debug)]
 pub struct Keeper {
-    child: Child,
-    requests: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    shell: Helper,
 }
 
 /// A named network namespace: `ip netns exec NAME` works on it. It belongs to its [`Keeper`].
@@ -75,16 +73,8 @@ impl Keeper {
             .stdout(Stdio::null())
             .status()
             .map_err(|_| Error::from(ip_command::MISSING_IP))?;
-        let mut child = program("/bin/sh")
-            .args(["-c", KEEPER])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(Error::system("start /bin/sh"))?;
-        let requests = child.stdin.take();
-        let answers = BufReader::new(child.stdout.take().expect("stdout is piped"));
-        Ok(Self { child, requests, answers })
+        let shell = Helper::start(program("/bin/sh").args(["-c", KEEPER]).process_group(0))?;
+        Ok(Self { shell })
     }
 
     /// Creates a namespace with loopback up and nothing else in it.
@@ -93,12 +83,8 @@ impl Keeper {
     /// If the name is taken or invalid, or the process may not.
     pub fn create(&mut self, name: &str) -> Result<Namespace> {
         check_name(name)?;
-        let keeper_gone = || Error::system(format!("create the network namespace {name}"));
-        let requests = self.requests.as_mut().expect("open until drop");
-        writeln!(requests, "{name}").map_err(keeper_gone())?;
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer).map_err(keeper_gone())?;
-        match answer.trim() {
+        let answer = self.shell.request(name);
+        match &*answer.map_err(Error::system(format!("create the network namespace {name}")))? {
             "ok" => {}
             message => return Err(refused(name, message)),
         }
@@ -107,14 +93,6 @@ impl Keeper {
         let namespace = Namespace { name: name.into(), handle };
         namespace.ip(["link set lo up".into()])?;
         Ok(namespace)
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        drop(self.requests.take());
-        // The caller continues once the namespaces are gone; without a keeper there is nothing left to wait for.
-        let _ = self.child.wait();
     }
 }
 

@@ -4,14 +4,14 @@
 //! other, so none can happen after they were undone. It alone undoes them, so every run exercises that.
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::conntrack::Conntrack;
 use super::state::Claim;
+use crate::helper::Helper;
 use crate::program::shell;
 use crate::{Error, Result};
 
@@ -20,9 +20,7 @@ const SCRIPT: &str = include_str!("janitor.sh");
 /// Makes requested changes. When it is dropped, or this process ends, it undoes what is recorded in its claim's file.
 #[derive(Debug)]
 pub(super) struct Janitor {
-    child: Child,
-    requests: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    shell: Helper,
     /// Opened while this process had its rights, without which the kernel takes no requests.
     conntrack: Conntrack,
 }
@@ -37,17 +35,13 @@ impl Janitor {
     }
 
     fn start_with(claim: &Claim, conntrack: Conntrack) -> Result<Self> {
-        let mut command = command(claim, &conntrack)?;
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(Error::system("start /bin/sh"))?;
-        let requests = child.stdin.take();
-        let answers = BufReader::new(child.stdout.take().expect("stdout is piped"));
-        Ok(Self { child, requests, answers, conntrack })
+        let shell = Helper::start(&mut command(claim, &conntrack)?)?;
+        Ok(Self { shell, conntrack })
     }
 
     /// Returns its exit status if it has ended, which means that it was killed.
     pub fn ended(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok().flatten()
+        self.shell.ended()
     }
 
     /// Replaces a janitor that has ended. The record stays unchanged until the new one ends.
@@ -56,9 +50,9 @@ impl Janitor {
     /// If there is no shell, or if a child process of ours may no longer change this host.
     pub fn replace(&mut self, claim: &Claim) -> Result<()> {
         let mut successor = Self::start_with(claim, self.conntrack.try_clone()?)?;
-        if !may_change(successor.child.id()) {
+        if !may_change(successor.shell.process()) {
             // At the end of its input it would fail to undo the changes, and delete the record.
-            let _ = successor.child.kill();
+            successor.shell.kill();
             return Err(Error::Unready("this process has given up its rights".into()));
         }
         *self = successor;
@@ -70,16 +64,9 @@ impl Janitor {
     /// # Errors
     /// If the janitor is gone.
     pub fn request(&mut self, change: &str) -> Result<Result<(), String>> {
-        let gone = || Error::system(format!("reach the janitor for `{change}`"));
-        let requests = self.requests.as_mut().expect("open until drop");
-        writeln!(requests, "{change}").map_err(gone())?;
-        let mut answer = String::new();
-        let len = self.answers.read_line(&mut answer).map_err(gone())?;
-        match answer.trim() {
-            _ if len == 0 => Err(gone()(std::io::Error::from(std::io::ErrorKind::BrokenPipe))),
-            "ok" => Ok(Ok(())),
-            message => Ok(Err(message.into())),
-        }
+        let answer = self.shell.request(change);
+        let answer = answer.map_err(Error::system(format!("reach the janitor for `{change}`")))?;
+        Ok(if answer == "ok" { Ok(()) } else { Err(answer) })
     }
 
     /// Makes the kernel forget connections, as `messages` of [`super::conntrack`] ask for; the inner `Err` is the
@@ -90,14 +77,6 @@ impl Janitor {
     pub fn forget(&mut self, messages: &str) -> Result<Result<(), String>> {
         let said = self.request(&format!("forget {messages}"))?;
         Ok(said.and_then(|()| self.conntrack.outcome().map_err(|error| error.to_string())))
-    }
-}
-
-impl Drop for Janitor {
-    fn drop(&mut self) {
-        drop(self.requests.take());
-        // The caller continues once everything is undone; without a janitor there is nothing to wait for.
-        let _ = self.child.wait();
     }
 }
 
@@ -152,6 +131,7 @@ fn command(claim: &Claim, conntrack: &Conntrack) -> Result<Command> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;

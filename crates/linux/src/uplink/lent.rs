@@ -5,15 +5,15 @@
 //! has no carrier.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 use units::{Duration, Instant};
 
 use super::lending_plan::{LENDER, slot_addresses};
+use crate::helper::Helper;
 use crate::program::program;
 use crate::tun::{self, Tun, TunConfig};
 use crate::{Error, Result};
@@ -134,9 +134,7 @@ pub struct Ways {
     addresses: [IpAddr; 2],
     /// IPv4, IPv6.
     families: [Family; 2],
-    child: Child,
-    requests: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    shell: Helper,
 }
 
 /// Each line of the input is a command for `ip`. The answer reports only that `ip` has ended; the device shows the
@@ -154,23 +152,10 @@ impl Ways {
     /// If there is no shell.
     pub fn new(name: &str, slot: u8) -> Result<Self> {
         let mut command = program("/bin/sh");
-        command
-            .args(["-c", SCRIPT, "anabranch-ways", name])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
         // A Ctrl-C in the terminal concerns only the process.
-        let mut child = command.process_group(0).spawn().map_err(Error::system("start /bin/sh"))?;
-        let requests = child.stdin.take();
-        let answers = BufReader::new(child.stdout.take().expect("stdout is piped"));
-        Ok(Self {
-            device: name.into(),
-            addresses: slot_addresses(slot),
-            families: [Family::default(); 2],
-            child,
-            requests,
-            answers,
-        })
+        command.args(["-c", SCRIPT, "anabranch-ways", name]).stderr(Stdio::null()).process_group(0);
+        let shell = Helper::start(&mut command)?;
+        Ok(Self { device: name.into(), addresses: slot_addresses(slot), families: [Family::default(); 2], shell })
     }
 
     /// Sets up these families, and no others. This takes some milliseconds for a change, and no time otherwise.
@@ -243,9 +228,7 @@ impl Ways {
     }
 
     fn request(&mut self, change: &str) -> std::io::Result<()> {
-        writeln!(self.requests.as_mut().expect("open until drop"), "{change}")?;
-        let len = self.answers.read_line(&mut String::new())?;
-        if len == 0 { Err(std::io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+        self.shell.request(change).map(drop)
     }
 }
 
@@ -263,13 +246,6 @@ fn has_way(device: &str, own: IpAddr) -> bool {
             let address = format!("{:032x}", u128::from(own));
             text.lines().any(|line| line.starts_with(&address) && line.split_ascii_whitespace().last() == Some(device))
         }
-    }
-}
-
-impl Drop for Ways {
-    fn drop(&mut self) {
-        drop(self.requests.take());
-        let _ = self.child.wait();
     }
 }
 
