@@ -1,7 +1,6 @@
 //! The scripts work on the tree that they belong to, whatever the environment is, and report failures.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -21,8 +20,11 @@ impl Folder {
     fn program(&self, folder: &str, name: &str, script: &str) -> PathBuf {
         let folder = self.0.join(folder);
         fs::create_dir_all(&folder).expect("a folder for a program");
-        fs::write(folder.join(name), format!("#!/bin/sh\n{script}\n")).expect("a program");
-        fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).expect("a program's mode");
+        // Another process writes it: a program that any process has open for writing cannot be started, and a process
+        // that another test starts meanwhile would inherit it open.
+        let mut writer = Command::new("sh");
+        writer.args(["-c", "printf '#!/bin/sh\\n%s\\n' \"$2\" >\"$1\"; chmod 755 \"$1\"", "sh"]);
+        assert!(writer.arg(folder.join(name)).arg(script).status().expect("a shell").success());
         folder
     }
 }

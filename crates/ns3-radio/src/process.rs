@@ -198,15 +198,22 @@ fn parse(line: &str) -> Option<Answer> {
 mod tests {
     use super::*;
 
-    /// A program that first says more than a pipe holds.
-    fn talkative(then: &str) -> (tempfile::TempDir, PathBuf) {
+    /// Creates a program that runs `script`. Another process writes the file: a program that any process has open for
+    /// writing cannot be started, and a process that another test starts meanwhile would inherit it open.
+    fn program(script: &str) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("radio");
+        let mut writer = Command::new("sh");
+        writer.args(["-c", "printf '#!/bin/sh\\n%s\\n' \"$2\" >\"$1\"; chmod 755 \"$1\"", "sh"]).arg(&path).arg(script);
+        assert!(writer.status().unwrap().success());
+        (folder, path)
+    }
+
+    /// A program that first says more than a pipe holds.
+    fn talkative(then: &str) -> (tempfile::TempDir, PathBuf) {
         let talk =
             "i=0; while [ $i -lt 3000 ]; do echo \"a warning of some length, number $i\" >&2; i=$((i + 1)); done";
-        std::fs::write(&path, format!("#!/bin/sh\nread line\n{talk}\n{then}\n")).unwrap();
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        (folder, path)
+        program(&format!("read line\n{talk}\n{then}"))
     }
 
     #[test]
@@ -238,11 +245,7 @@ mod tests {
     }
 
     fn start(script: &str) -> Result<Process, Error> {
-        use std::os::unix::fs::PermissionsExt;
-        let dir = tempfile::tempdir().unwrap();
-        let program = dir.path().join("radio");
-        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let (_folder, program) = program(script);
         Process::start(&program, "seed 1\n")
     }
 

@@ -75,7 +75,6 @@ fn ask(mmcli: &str, arguments: &[&str]) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
 
@@ -95,8 +94,11 @@ mod tests {
             "#!/bin/sh\ncase \"$*\" in '-L -J') echo '{list}';; '-m /org/freedesktop/ModemManager1/Modem/3 -J') cat {}/modem.json;; *) exit 1;; esac\n",
             folder.path().display()
         );
-        fs::write(&path, script).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        // Another process writes it: a program that any process has open for writing cannot be started, and a process
+        // that another test starts meanwhile would inherit it open.
+        let mut writer = Command::new("sh");
+        writer.args(["-c", "printf %s \"$2\" >\"$1\"; chmod 755 \"$1\"", "sh"]).arg(&path).arg(script);
+        assert!(writer.status().unwrap().success());
         path.to_str().unwrap().to_owned()
     }
 
