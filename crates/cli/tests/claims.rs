@@ -72,27 +72,33 @@ fn where_runs_would_be_kept_is_a_folder() {
 
 #[test]
 fn a_map_has_every_condition_asked_for_and_is_kept() {
+    const CONDITIONS: &str = "short-units,no-sack,train";
     let directory = tempfile::tempdir().unwrap();
     let map = |more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
         let small =
-            ["claims", "--map", "--ids", "C02,C39", "--conditions", "no-sack,train", "--seeds", "2", "--confirm", "1"];
+            ["claims", "--map", "--ids", "C02,C39", "--conditions", CONDITIONS, "--seeds", "2", "--confirm", "1"];
         command.current_dir(directory.path()).args(small).args(more).assert().success()
     };
-    map(&[])
-        .stdout(contains("| shipped | no-sack | train | verdict |").and(contains("| C02 |")).and(contains("next:")));
+    map(&[]).stdout(
+        contains("| shipped | short-units | no-sack | train | verdict |")
+            .and(contains("| C02 |"))
+            .and(contains("next:")),
+    );
     let page = std::fs::read_to_string(directory.path().join("out/claims/map.html")).unwrap();
-    assert_eq!(page.matches("<details>").count(), 6);
+    assert_eq!(page.matches("<details>").count(), 8);
     // The runs exist, so the same request reads them.
     let output = map(&["--json", "--jobs", "1"]);
     let object: serde_json::Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
     let squares = object["claims"][0]["squares"].as_array().unwrap();
     let measured = |cell: &serde_json::Value| cell["looked_at"]["findings"][0]["measured"].as_f64().unwrap();
-    assert!(measured(&squares[0]) != measured(&squares[1]) && measured(&squares[0]) != measured(&squares[2]));
-    assert_eq!(
-        (&squares[1]["unchanged"], &object["claims"][1]["squares"][1]["unchanged"]),
-        (&false.into(), &true.into())
-    );
+    assert!(measured(&squares[0]) != measured(&squares[2]) && measured(&squares[0]) != measured(&squares[3]));
+    // No run of C02 depends on the unit of G1, and nothing of C39 on any run.
+    let unchanged = |claim: usize| -> Vec<bool> {
+        let squares = object["claims"][claim]["squares"].as_array().unwrap().iter();
+        squares.map(|square| square["unchanged"].as_bool().unwrap()).collect()
+    };
+    assert_eq!((unchanged(0), unchanged(1)), (vec![false, true, false, false], vec![false, true, true, true]));
 }
 
 #[test]

@@ -35,6 +35,7 @@ pub use known_relays::UnknownRelay;
 pub use random::Random;
 pub use range::Range;
 pub use registry::{Build, Built, EPSILON_MIN, Registration, SELECTORS, SHORT_NAMES, SelectorError, build, find};
+pub use search::trimmed_lists::survives_trimming;
 pub use settings::{Mode, SelectorSettings, UnknownMode};
 pub use ssrs::Ssrs;
 

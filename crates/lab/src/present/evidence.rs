@@ -58,7 +58,7 @@ impl Evidence {
     pub fn paired(&self, case: usize, baseline: usize, name: &str) -> Option<(Paired, Vec<f64>)> {
         let (new, old) = (self.samples[case].get(name)?, self.samples[baseline].get(name)?);
         let mut both: Vec<_> = new.iter().filter_map(|(seed, new)| Some((*new, *old.get(seed)?))).collect();
-        if [case, baseline].iter().all(|case| self.cases[*case].identical) {
+        if without_chance([case, baseline].map(|case| &self.cases[case])) {
             both.truncate(1);
         }
         let (new, old): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
@@ -79,6 +79,11 @@ impl Evidence {
             all => Some(format!("all seeds gave the same run in {same} of {all} rows, those without an interval: nothing in them is random")),
         }
     }
+}
+
+/// Whether nothing is random in any of these cases, so that all seeds gave the same runs: then one seed stands for all.
+pub(super) fn without_chance<'a>(cases: impl IntoIterator<Item = &'a CaseRuns>) -> bool {
+    cases.into_iter().all(|runs| runs.identical)
 }
 
 impl CaseRuns {

@@ -1,12 +1,12 @@
 //! `anabranch claims --map`: claims by conditions.
 
-use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::btree_map::Entry;
 use std::ops::RangeInclusive;
 
 use lab::present::claims::conditions::{CONDITIONS, Condition};
 use lab::present::claims::map::{Looked, Map, to_html, to_text};
-use lab::present::claims::{Claim, Mode, Needs, Outcome, Runs, Verdict, evaluate, needs, users};
-use lab::run::sweep::{Manifest, Record};
+use lab::present::claims::{Claim, Fingerprint, Mode, Needs, Outcome, Runs, Verdict, evaluate, needs, users};
+use lab::run::sweep::Record;
 
 use super::{next, runs};
 use crate::arguments;
@@ -21,15 +21,14 @@ pub(super) const USERS: &str = "users";
 pub(super) fn map(claims: &[&'static Claim], arguments: &arguments::Claims, mode: Mode) -> Result<(), Failure> {
     let conditions = choose(&arguments.conditions)?;
     let seeds = Seeds::new(arguments);
-    let shipped = contents(claims, &CONDITIONS[0], mode)?;
-    let (mut looked, mut of_users) = (Vec::new(), Vec::new());
+    let (mut looked, mut of_users, mut shipped) = (Vec::new(), Vec::new(), None);
     for (index, condition) in conditions.iter().enumerate() {
         let what = format!("{} ({} of {})", condition.name, index + 1, conditions.len());
         let run = |needs: Needs, seeds: &RangeInclusive<u64>| {
             let plan = runs::plan(needs, condition, seeds.clone(), mode)?;
             runs::run(&plan, arguments, &format!("{what}: {}", needs.scenario))
         };
-        looked.push(look(claims, condition, &shipped, &seeds, run, mode)?);
+        looked.push(look(claims, &mut shipped, &seeds, run, mode)?);
         if arguments.ids.is_empty() || arguments.ids.iter().any(|id| id == USERS) {
             of_users.push(all(users::needs(), |needs| run(needs, &seeds.all()))?);
         }
@@ -86,12 +85,6 @@ fn choose(names: &[String]) -> Result<Vec<&'static Condition>, Failure> {
     Ok(CONDITIONS.iter().filter(wanted).collect())
 }
 
-/// Returns what the runs of each of the claims' needs depend on, as journals name it.
-fn contents(claims: &[&'static Claim], condition: &Condition, mode: Mode) -> Result<BTreeMap<Needs, String>, Failure> {
-    let all = claims.iter().flat_map(|claim| needs(claim));
-    all.map(|needs| Ok((needs, Manifest::new(&runs::plan(needs, condition, 1..=1, mode)?).content))).collect()
-}
-
 /// Returns the runs of all `needs`.
 fn all(
     needs: impl IntoIterator<Item = Needs>,
@@ -106,11 +99,11 @@ fn all(
     Ok(runs)
 }
 
-/// Judges the claims under one condition. Only the runs of one condition at a time are in memory.
+/// Judges the claims under one condition. Only the runs of one condition at a time are in memory; of the first one, the
+/// scenarios as they ship, `shipped` keeps the fingerprints.
 fn look(
     claims: &[&'static Claim],
-    condition: &'static Condition,
-    shipped: &BTreeMap<Needs, String>,
+    shipped: &mut Option<Vec<Fingerprint>>,
     seeds: &Seeds,
     run: impl Fn(Needs, &RangeInclusive<u64>) -> Result<Vec<Record>, Failure>,
     mode: Mode,
@@ -124,21 +117,32 @@ fn look(
     let holds = |index: usize| at[index].verdict == Verdict::Reproduced;
     let holding = claims.iter().enumerate().filter(|(index, _)| holds(*index)).map(|(_, claim)| claim);
     let confirming = seeds.confirm.as_ref().map(|seeds| of(&mut holding.into_iter(), seeds)).transpose()?;
-    let changed = contents(claims, condition, mode)?;
-    let unchanged = |claim: &Claim| {
-        !condition.settings.is_empty() && needs(claim).iter().all(|needs| changed.get(needs) == shipped.get(needs))
-    };
+    let fingerprints: Vec<_> = claims.iter().map(|claim| Fingerprint::of(claim, &runs)).collect();
+    let unchanged = |index: usize| shipped.as_ref().is_some_and(|shipped| shipped[index] == fingerprints[index]);
     let look = |(index, claim): (usize, &&'static Claim)| Looked {
         at: at[index].clone(),
         confirmed: confirming.as_ref().filter(|_| holds(index)).map(|runs| evaluate(claim, runs, mode)),
-        unchanged: unchanged(claim),
+        unchanged: unchanged(index),
     };
-    Ok(claims.iter().enumerate().map(look).collect())
+    let looked = claims.iter().enumerate().map(look).collect();
+    shipped.get_or_insert(fingerprints);
+    Ok(looked)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use lab::run::sweep::Manifest;
+
     use super::*;
+
+    /// What the runs of each of the claims' needs depend on, as journals name it.
+    fn contents(claims: &[&'static Claim], condition: &Condition) -> Result<BTreeMap<Needs, String>, Failure> {
+        let all = claims.iter().flat_map(|claim| needs(claim));
+        let content = |needs| Ok((needs, Manifest::new(&runs::plan(needs, condition, 1..=1, Mode::Build)?).content));
+        all.map(content).collect()
+    }
 
     /// A condition may not apply to a scenario, but it must not break one. Each of these scenarios represents many
     /// others.
@@ -156,9 +160,9 @@ mod tests {
 
     fn suits(ids: &[&str]) {
         let claims: Vec<_> = lab::present::claims::claims().filter(|claim| ids.contains(&claim.id)).collect();
-        let shipped = contents(&claims, &CONDITIONS[0], Mode::Build).unwrap();
+        let shipped = contents(&claims, &CONDITIONS[0]).unwrap();
         for condition in &CONDITIONS[1..] {
-            let changed = contents(&claims, condition, Mode::Build).unwrap_or_else(|error| panic!("{error:?}"));
+            let changed = contents(&claims, condition).unwrap_or_else(|error| panic!("{error:?}"));
             let changes = changed.iter().any(|(needs, content)| shipped[needs] != *content);
             assert!(changes, "{} changes nothing", condition.name);
         }

@@ -9,8 +9,8 @@ use core::cmp::Ordering;
 
 use super::chain::{Chain, Chains};
 use super::pool::{Found, Pool};
-use crate::relay_selection::Range;
 use crate::relay_selection::field::{Field, Position};
+use crate::relay_selection::{Goal, Offer, Range};
 
 /// The sums that may trim each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +77,14 @@ pub fn search(
     if classes == Classes::One {
         search.miss_below();
     }
+}
+
+/// Returns whether any set of `offers` in the range of `goal` survives trimming by `epsilon`, with lists for each number
+/// of relays. The selector tries every subset if none does; this shows what its lists find alone.
+pub fn survives_trimming(offers: &[Offer], goal: &Goal, epsilon: f64) -> bool {
+    let (mut pool, mut lists) = (Pool::default(), Lists::default());
+    search(&mut pool, &mut lists, &Field::new(offers), goal.range(), epsilon, Classes::PerCardinality, &[]);
+    !pool.sets.is_empty()
 }
 
 /// A relay that is added to sets.

@@ -255,10 +255,12 @@ impl Collector {
         if !self.goes_on(event.at) {
             return;
         }
-        self.sent.sent(event.at, event.range());
-        if let Some(clock) = &mut self.unit_clock {
-            clock.sent(event.at, event.range());
-        }
+        let clock = &mut self.unit_clock;
+        self.sent.insert(event.at, event.range(), |part| {
+            if let Some(clock) = clock {
+                clock.sent(event.at, part);
+            }
+        });
         if self.sent_by_subflow.len() <= event.subflow {
             self.sent_by_subflow.resize(event.subflow + 1, SendLog::default());
         }
@@ -505,6 +507,19 @@ mod tests {
         // The upper end of the bucket of 1 s, and the middle of that of 2.6 s.
         assert!((delay.median_s / 2.6 - 1.0).abs() < 1.0 / 32.0 && delay.p25_s < 1.04, "{delay:?}");
         assert!(Collector::new(settings()).delivery_delay().is_none());
+    }
+
+    /// Units of two packets. The second packet leaves at 0 ms over the fast subflow, the first at 90 ms over the slow one:
+    /// the source takes 90 ms. What it sends again takes no time.
+    #[test]
+    fn the_source_takes_until_it_has_sent_all_octets_in_whatever_order() {
+        let mut collector = Collector::new(Settings { unit_bytes: 2000, unit_clocks: true, ..settings() });
+        carry(&mut collector, &[(0, 200, 0, 1), (90, 1090, 1, 0), (150, 350, 0, 0)]);
+        let clocks = collector.unit_clocks().unwrap();
+        assert_eq!((clocks.source.mean_s, clocks.first_sent.mean_s), (Some(0.09), Some(0.35)));
+        let mut collector = Collector::new(Settings { unit_bytes: 2000, unit_clocks: true, ..settings() });
+        carry(&mut collector, &[(0, 1000, 1, 0), (10, 210, 0, 1), (500, 700, 0, 0)]);
+        assert_eq!(collector.unit_clocks().unwrap().source.mean_s, Some(0.01));
     }
 
     /// An hour at 8 Mbit/s over three subflows, with each packet sent twice, in runs of 20 packets that overtake each

@@ -22,11 +22,17 @@ pub struct SendLog {
 impl SendLog {
     /// The source sends `range`. Parts that were sent before, or released, stay unchanged.
     pub fn sent(&mut self, at: Instant, range: Range<u64>) {
+        self.insert(at, range, |_| {});
+    }
+
+    /// Does the same as [`Self::sent`], and passes to `first_time` the parts that are sent for the first time, in order.
+    pub fn insert(&mut self, at: Instant, range: Range<u64>, mut first_time: impl FnMut(Range<u64>)) {
         let (mut start, end) = (range.start.max(self.floor), range.end);
         // Nearly always, new data follow the previous ones.
         if self.entries.back().is_none_or(|last| last.range.end <= start) {
             if start < end {
                 self.entries.push_back(Entry { range: start..end, at });
+                first_time(start..end);
             }
             return;
         }
@@ -36,7 +42,8 @@ impl SendLog {
             if start < known.start.min(end) || known.is_empty() {
                 let gap = start..known.start.min(end);
                 start = gap.end;
-                self.entries.insert(place, Entry { range: gap, at });
+                self.entries.insert(place, Entry { range: gap.clone(), at });
+                first_time(gap);
             } else {
                 start = known.end;
             }
@@ -87,12 +94,14 @@ mod tests {
         let mut log = SendLog::default();
         log.sent(ms(1), 0..100);
         log.sent(ms(2), 200..300);
-        log.sent(ms(3), 50..350);
+        let mut new = Vec::new();
+        log.insert(ms(3), 50..350, |part| new.push(part));
+        assert_eq!(new, [100..200, 300..350]);
         let first = |log: &SendLog, dsn| log.first_sent(dsn).map(Instant::as_millis);
         let times: Vec<_> = [0, 99, 100, 199, 200, 299, 300, 349].map(|dsn| first(&log, dsn)).to_vec();
         assert_eq!(times, [1, 1, 3, 3, 2, 2, 3, 3].map(Some));
         assert_eq!(first(&log, 350), None);
-        log.sent(ms(4), 0..350);
+        log.insert(ms(4), 0..350, |part| panic!("{part:?} was sent before"));
         assert_eq!(log.entries.len(), 4);
     }
 

@@ -18,7 +18,8 @@ pub struct UnitClocks {
     /// From the time at which all earlier units were complete until this one is, too: the clock of G2, with units as
     /// blocks.
     pub unit_before: Clock,
-    /// From the first transmission of its first octets to that of its last: the time that the source takes to send it.
+    /// From the first transmission of any of its octets to that of the octets sent last, in whatever order: the time that
+    /// the source takes to send it.
     pub source: Clock,
     /// Like `first_arrival`, if every subflow had the mean delay of the unit: shifts each arrival by the difference
     /// between the mean delay of the unit's octets on its subflow and on all subflows.
@@ -52,8 +53,6 @@ struct OpenUnit {
     first_sent: Option<Instant>,
     /// Time of the latest first transmission of any octets of the unit.
     last_sent: Option<Instant>,
-    /// End of the octets of the unit that have been sent.
-    sent_below: u64,
     by_subflow: BTreeMap<usize, Carried>,
 }
 
@@ -87,21 +86,19 @@ impl UnitClock {
         }
     }
 
-    /// The source sends `range`, for the first time or again.
+    /// The source sends `range` for the first time. Ranges may come in any order, times do not decrease.
     pub fn sent(&mut self, at: Instant, range: Range<u64>) {
-        for (index, end) in pieces(range, self.units.unit_bytes()) {
+        for index in touched(range, self.units.unit_bytes()) {
             let Some(unit) = open(&mut self.open, self.first_open, index) else { continue };
             unit.first_sent.get_or_insert(at);
-            if end > unit.sent_below {
-                (unit.sent_below, unit.last_sent) = (end, Some(at));
-            }
+            unit.last_sent = Some(at);
         }
     }
 
     /// Octets in `range` arrive for the first time over `subflow`, on which they were first sent `delay` ago.
     pub fn fresh(&mut self, at: Instant, range: Range<u64>, subflow: usize, delay: Option<Duration>) {
         let unit_bytes = self.units.unit_bytes();
-        for (index, _) in pieces(range.clone(), unit_bytes) {
+        for index in touched(range.clone(), unit_bytes) {
             if let Some((unit, delay)) = open(&mut self.open, self.first_open, index).zip(delay) {
                 let carried = unit.by_subflow.entry(subflow).or_insert(Carried::new(at));
                 carried.add(at, delay);
@@ -144,10 +141,9 @@ impl UnitClock {
     }
 }
 
-/// The units that `range` touches, each with the end of its part of the range in the stream.
-fn pieces(range: Range<u64>, unit_bytes: u64) -> impl Iterator<Item = (u64, u64)> {
-    let units = if range.is_empty() { 0..0 } else { range.start / unit_bytes..(range.end - 1) / unit_bytes + 1 };
-    units.map(move |index| (index, range.end.min((index + 1).saturating_mul(unit_bytes))))
+/// The units that `range` touches.
+fn touched(range: Range<u64>, unit_bytes: u64) -> Range<u64> {
+    if range.is_empty() { 0..0 } else { range.start / unit_bytes..(range.end - 1) / unit_bytes + 1 }
 }
 
 /// Returns unit `index` of `units`, whose first entry is unit `first`; `None` if this unit and all before it are
@@ -250,14 +246,12 @@ mod tests {
         assert!(clock.open.is_empty());
     }
 
-    /// A retransmission does not lengthen the unit's time at the source; a packet that is late on its own subflow stays
-    /// late when levelled.
+    /// A packet that is late on its own subflow stays late when levelled.
     #[test]
-    fn what_is_sent_again_was_sent_before() {
+    fn what_is_late_on_its_own_subflow_stays_late() {
         let mut clock = UnitClock::new(200);
         clock.sent(ms(0), 0..100);
         clock.sent(ms(10), 100..200);
-        clock.sent(ms(90), 0..200);
         arrive(&mut clock, 60, 1, 0, 50);
         arrive(&mut clock, 140, 0, 0, 140);
         clock.arrived(ms(140), 200);

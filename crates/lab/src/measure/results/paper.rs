@@ -38,11 +38,11 @@ pub struct PaperMetrics {
     pub delivery_delay: Option<DeliveryDelay>,
     /// Every connection.
     pub connections: Vec<ConnectionGoodput>,
-    /// Mean goodput of the relays' own flows that take all they can get; null if there are none.
+    /// Mean goodput, over the run, of the relays' own flows that take all they can get; null if there are none.
     #[serde(default)]
     pub greedy_goodput_bps: Option<f64>,
-    /// Jain's fairness index over the goodputs of the connections and of the relays' own flows that take all they can
-    /// get.
+    /// Jain's fairness index over the goodputs of the connections (G4: a finished one over its own time) and of each of
+    /// the relays' own flows that take all they can get, over the run.
     pub jain_index: Option<f64>,
 }
 
@@ -78,7 +78,7 @@ pub struct Points {
 pub struct ConnectionGoodput {
     /// Octets delivered in order.
     pub delivered_bytes: u64,
-    /// When the last of them was delivered.
+    /// When the last of them was delivered; the end of the run if the connection did not finish before.
     pub ended_s: f64,
     /// Octets over this time (G4).
     pub goodput_bps: f64,

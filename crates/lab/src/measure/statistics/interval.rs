@@ -35,7 +35,8 @@ impl Interval {
     pub fn p_value(&self) -> Option<f64> {
         let error = self.standard_deviation? / (self.count as f64).sqrt();
         match error > 0.0 {
-            true => Some(1.0 - t_distribution(self.mean.abs() / error, self.count as u64 - 1)?),
+            // The sums of the distribution may round to slightly more than one.
+            true => Some((1.0 - t_distribution(self.mean.abs() / error, self.count as u64 - 1)?).max(0.0)),
             false => Some(if self.mean == 0.0 { 1.0 } else { 0.0 }),
         }
     }
@@ -85,6 +86,15 @@ mod tests {
         assert!((p_value - 0.002_833).abs() < 1e-6, "{p_value}");
         let of = |sample: &[f64]| Interval::of(sample).and_then(|interval| interval.p_value());
         assert_eq!((of(&[1.0]), of(&[2.0, 2.0]), of(&[0.0, 0.0])), (None, Some(0.0), Some(1.0)));
+    }
+
+    #[test]
+    fn a_probability_is_not_below_zero() {
+        for spread in 1..100 {
+            let sample: Vec<f64> = (0..21).map(|index| 1.0 + f64::from(index % 2 * spread) / 500.0).collect();
+            let p_value = Interval::of(&sample).unwrap().p_value().unwrap();
+            assert!((0.0..1e-9).contains(&p_value), "{spread}: {p_value}");
+        }
     }
 
     /// Ten times 0.1 adds up to a little less than 1.

@@ -1,10 +1,9 @@
 //! Derives a verdict from the runs of scenarios.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::repeated::independent;
 use super::{Check, Claim, Evidence, Finding, Mode, Needs, Outcome, Quantity, Runs, Verdict, claims};
-use crate::present::evidence::CaseRuns;
 use crate::run::sweep::Record;
 
 /// The runs that `claim` needs.
@@ -47,7 +46,7 @@ fn findings(claim: &Claim, runs: &Runs) -> Vec<Finding> {
     let one_scenario = needs(claim).windows(2).all(|pair| pair[0].scenario == pair[1].scenario);
     let find = |evidence: &Evidence| match *evidence {
         Evidence::Runs { needs, checks } => {
-            let found = checks.iter().map(|check| check.find(&independent(records(runs, needs), check)));
+            let found = checks.iter().map(|check| check.find(&independent(records(runs, needs), &variants(check))));
             found
                 .map(|finding| if one_scenario { finding } else { finding.of_scenario(needs.scenario) })
                 .collect::<Vec<_>>()
@@ -67,27 +66,19 @@ fn mean(ids: &[&str], runs: &Runs) -> Option<f64> {
     crate::measure::statistics::mean(&measured?)
 }
 
-fn find(id: &str) -> Option<&'static Claim> {
+/// The claim `id`.
+pub(super) fn find(id: &str) -> Option<&'static Claim> {
     claims().find(|claim| claim.id == id)
 }
 
-fn records(runs: &Runs, needs: Needs) -> &[Record] {
+/// The runs of `needs`; none if they are missing.
+pub(super) fn records(runs: &Runs, needs: Needs) -> &[Record] {
     runs.get(&needs).map_or(&[], Vec::as_slice)
 }
 
-/// The runs that count for a check: if nothing is random in those of its variants, all seeds yield the same runs, and
-/// those of the first one stand for all.
-fn independent<'a>(records: &'a [Record], check: &Check) -> Cow<'a, [Record]> {
-    let variants: Vec<&str> = check.quantities().iter().flat_map(Quantity::variants).collect();
-    let is_compared = |record: &&Record| variants.contains(&record.variant.as_str());
-    let mut cases: BTreeMap<_, Vec<&Record>> = BTreeMap::new();
-    let compared = records.iter().filter(is_compared);
-    compared.for_each(|record| cases.entry((&record.variant, &record.point)).or_default().push(record));
-    if !cases.values().all(|records| CaseRuns::new(records).identical) {
-        return records.into();
-    }
-    let first = records.iter().filter(is_compared).map(|record| record.seed).min();
-    records.iter().filter(is_compared).filter(|record| Some(record.seed) == first).cloned().collect()
+/// The variants that a check compares.
+fn variants(check: &Check) -> Vec<&'static str> {
+    check.quantities().iter().flat_map(Quantity::variants).collect()
 }
 
 /// Number of seeds for which every variant at every point was measured.

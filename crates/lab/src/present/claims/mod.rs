@@ -13,6 +13,7 @@
 //! printed    paper mode: its changes to a scenario
 //! evaluate   verdicts from runs
 //! conditions environments in which claims are measured
+//! repeated   runs that repeat others: no further samples, no further tests
 //! map        claims by conditions: where each holds
 //! users      modules by conditions: what a person would notice
 //! table      verdicts for people and programs
@@ -26,6 +27,7 @@ mod list;
 pub mod map;
 mod printed;
 mod quantity;
+mod repeated;
 mod table;
 pub mod users;
 
@@ -38,6 +40,7 @@ pub use evaluate::{evaluate, needs};
 pub use list::claims;
 pub use printed::{AS_PRINTED, Printed, as_printed};
 pub use quantity::{Metric, Quantity};
+pub use repeated::Fingerprint;
 pub use table::{to_json, to_text};
 
 use crate::run::sweep::Record;

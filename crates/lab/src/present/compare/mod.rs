@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::evidence::CaseRuns;
+use super::evidence::{self, CaseRuns};
 use crate::measure::statistics::{Interval, Paired};
 use crate::run::sweep::{Difference, Record, changed_files, differences, variant_differences};
 
@@ -161,7 +161,7 @@ impl CaseContrast {
         let sides = [a, b].map(|runs| chosen(runs, &seeds));
         let runs = sides.each_ref().map(|records| CaseRuns::new(records));
         let faulty_runs = runs.iter().map(|runs| runs.faulty).sum();
-        let without_chance = runs.iter().all(|runs| runs.identical);
+        let without_chance = evidence::without_chance(&runs);
         let names: BTreeSet<&String> = sides.iter().flatten().flat_map(|record| record.values.keys()).collect();
         let value = |name: &String| {
             let value = ValueContrast::new(name, &sides, !seeds.is_empty(), without_chance);

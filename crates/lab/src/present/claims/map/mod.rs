@@ -83,7 +83,7 @@ pub struct Looked {
     pub at: Outcome,
     /// The outcome on the second.
     pub confirmed: Option<Outcome>,
-    /// Whether the condition changes no run that the claim needs.
+    /// Whether the condition repeats the runs that the claim needs, as they ship.
     pub unchanged: bool,
 }
 
@@ -137,8 +137,10 @@ impl Map {
 
 #[cfg(test)]
 pub(super) mod testing {
-    use super::super::{Finding, Mode, Verdict};
+    use super::super::users::{EFFECTS, judge};
+    use super::super::{Finding, Mode, Runs, Verdict};
     use super::*;
+    use crate::run::sweep::Record;
 
     /// An outcome with one ordering with this p-value; it holds if the p-value is below 0.05.
     pub fn outcome(p_value: f64) -> Outcome {
@@ -167,6 +169,25 @@ pub(super) mod testing {
 
     pub fn looked(at: f64, confirmed: f64) -> Looked {
         Looked { at: outcome(at), confirmed: Some(outcome(confirmed)), unchanged: false }
+    }
+
+    /// The first effect under three conditions, the second of which repeats the first. In the third a run has a fault.
+    pub fn users() -> Vec<Seen> {
+        let effect = EFFECTS[0];
+        let record = |variant: &str, seed: u64, stalled_s: f64| Record {
+            variant: variant.into(),
+            seed,
+            values: [("video.stalled_s".to_owned(), stalled_s)].into(),
+            ..Record::default()
+        };
+        let runs = |wobble_s: f64| -> Runs {
+            let with = (1..=10).map(|seed| record(effect.with, seed, 1.0 + wobble_s * (seed % 2) as f64));
+            let without = (1..=10).map(|seed| record(effect.without, seed, 3.0));
+            [(effect.needs, with.chain(without).collect())].into()
+        };
+        let mut third = runs(0.2);
+        third.values_mut().flatten().take(1).for_each(|record| record.faults.push("broken".into()));
+        judge(&[runs(0.1), runs(0.1), third], &(1..=10), None).into_iter().take(1).collect()
     }
 
     /// A map of C05 under the first conditions.

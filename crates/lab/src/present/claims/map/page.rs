@@ -21,7 +21,7 @@ pub fn to_html(map: &Map) -> String {
     if !map.users.is_empty() {
         page.push_str("<h2>What a person would notice</h2>\n");
         let rows: String = map.users.iter().map(effects_of).collect();
-        page.push_str(&table(map, "module", "", &rows));
+        page.push_str(&table(map, "module", "<th>better / worse</th>", &rows));
     }
     if !map.claims.is_empty() {
         page.push_str("<h2>Claims</h2>\n");
@@ -59,12 +59,14 @@ fn effects_of(row: &users::Seen) -> String {
         };
         let readings = [("looked at", square.looked_at), ("confirmed", square.confirmed)];
         let readings: String = readings.iter().map(|(name, difference)| difference_of(name, *difference)).collect();
+        let sign = if square.unchanged { "=" } else { "" };
         let _ = write!(
             text,
-            "<td class=\"{class}\"><details><summary title=\"{word}\"></summary><div><b>{word}</b><ul>{readings}</ul></div></details></td>"
+            "<td class=\"{class}\"><details><summary title=\"{word}\">{sign}</summary><div><b>{word}</b><ul>{readings}</ul></div></details></td>"
         );
     }
-    text + "</tr>\n"
+    let users::Seen { better, worse, distinct, .. } = row;
+    text + &format!("<td class=\"verdict\">{better} / {worse} of {distinct} distinct conditions</td></tr>\n")
 }
 
 fn difference_of(name: &str, difference: Option<users::Difference>) -> String {
@@ -72,7 +74,11 @@ fn difference_of(name: &str, difference: Option<users::Difference>) -> String {
     let interval = difference.interval.map_or(String::new(), |interval| format!(", difference {}", shown(interval)));
     let p_value = difference.p_value.map_or(String::new(), |p_value| format!(", p = {p_value:.2e}"));
     let (without, with) = (figure(difference.without), figure(difference.with));
-    format!("<li>{name}, {} seeds: without {without}, with <b>{with}</b>{interval}{p_value}</li>", difference.seeds)
+    let faulty = faulty(difference.faulty_runs);
+    format!(
+        "<li>{name}, {} seeds{faulty}: without {without}, with <b>{with}</b>{interval}{p_value}</li>",
+        difference.seeds
+    )
 }
 
 fn lead(map: &Map) -> String {
@@ -93,7 +99,7 @@ const STATES: [State; 6] =
 
 fn legend() -> String {
     let entries = STATES.iter().map(|state| format!("<span class=\"mark {}\">{}</span>", class(*state), word(*state)));
-    entries.chain(["= the condition changes none of its runs".to_owned()]).collect::<Vec<_>>().join(" ")
+    entries.chain(["= the same runs as shipped".to_owned()]).collect::<Vec<_>>().join(" ")
 }
 
 fn row_of(row: &Row) -> String {
@@ -117,11 +123,12 @@ fn square_of(square: &Square) -> String {
 
 fn reading_of(name: &str, reading: &Reading) -> String {
     let findings: String = reading.findings.iter().map(finding_of).collect();
-    let faulty = match reading.faulty_runs {
-        0 => String::new(),
-        faulty => format!(", {faulty} runs with faults"),
-    };
+    let faulty = faulty(reading.faulty_runs);
     format!("<p>{name}, {} seeds{faulty}</p><ul>{findings}</ul>", reading.seeds)
+}
+
+fn faulty(runs: usize) -> String {
+    if runs == 0 { String::new() } else { format!(", {runs} runs with faults") }
 }
 
 fn finding_of(finding: &Finding) -> String {
@@ -160,8 +167,19 @@ fn word(state: State) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{looked, map};
+    use super::super::testing::{looked, map, users};
     use super::*;
+
+    #[test]
+    fn repetitions_of_an_effect_are_marked_and_faults_are_told() {
+        let html = to_html(&Map { users: users(), ..map(&[looked(0.9, 0.9), looked(0.9, 0.9), looked(0.9, 0.9)]) });
+        assert_eq!(html.matches("<summary title=\"better\">=</summary>").count(), 1);
+        assert_eq!(html.matches("<summary title=\"better\"></summary>").count(), 2);
+        assert!(
+            html.contains("2 / 0 of 2 distinct conditions") && html.contains("10 seeds, 1 runs with faults: "),
+            "{html}"
+        );
+    }
 
     #[test]
     fn every_cell_opens_into_its_intervals() {

@@ -13,7 +13,7 @@ pub struct Square {
     pub condition: &'static str,
     /// The result of both sets of seeds.
     pub state: State,
-    /// Whether the condition changes no run that the claim needs: the square then shows the scenarios as shipped.
+    /// Whether the condition repeats the runs that the claim needs: the square then shows the scenarios as shipped.
     pub unchanged: bool,
     /// The result on the exploration's seeds.
     pub looked_at: Reading,
@@ -84,7 +84,7 @@ fn state(looked_at: Verdict, kept: bool, confirmed: Option<Verdict>) -> State {
 }
 
 /// For each square, whether its orderings remain after the correction for all squares; always true without orderings. A
-/// condition that changes nothing does not count as a further test.
+/// condition that repeats the runs as shipped does not count as a further test.
 pub(super) fn kept_after_correction(looked: &[Vec<Looked>]) -> Vec<Vec<bool>> {
     let tested = |looked: &Looked| p_value(&looked.at).filter(|_| !looked.unchanged);
     let tests: Vec<f64> = looked.iter().flatten().filter_map(tested).collect();

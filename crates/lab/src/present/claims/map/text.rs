@@ -39,29 +39,38 @@ fn users_of(map: &Map) -> String {
         return String::new();
     }
     let names: Vec<_> = map.conditions.iter().map(|condition| condition.name).collect();
-    let mut text = format!("| module | what a person notices | {} |\n", names.join(" | "));
-    let _ = writeln!(text, "|---|---|{}", "---|".repeat(names.len()));
+    let mut text = format!("| module | what a person notices | better / worse, of | {} |\n", names.join(" | "));
+    let _ = writeln!(text, "|---|---|---|{}", "---|".repeat(names.len()));
     for row in &map.users {
         let squares: Vec<_> = row.squares.iter().map(effect).collect();
-        let _ = writeln!(text, "| {} | {} | {} |", row.module, row.measure, squares.join(" | "));
+        let (users::Seen { module, measure, better, worse, distinct, .. }, squares) = (row, squares.join(" | "));
+        let _ = writeln!(text, "| {module} | {measure} | {better} / {worse} of {distinct} | {squares} |");
     }
-    text + "\nBold: better or worse with the module than without it. Numbers are the means without and with it.\n\n"
+    text + "\n" + LEGEND_OF_USERS + "\n\n"
 }
 
 /// Means without and with the module, and the result of the comparison.
 fn effect(square: &users::Comparison) -> String {
     let Some(difference) = square.looked_at else { return "x".into() };
     let means = format!("{} -> {}", figure(difference.without), figure(difference.with));
-    match square.state {
+    let shown = match square.state {
         users::State::Helps => format!("**better** {means}"),
         users::State::Hurts => format!("**worse** {means}"),
         users::State::NoDifference => means,
         users::State::NotMeasured => "x".into(),
-    }
+    };
+    let faulty = match square.faulty_runs() {
+        0 => String::new(),
+        faulty => format!(" ({faulty} runs faulty)"),
+    };
+    format!("{shown}{faulty}{}", if square.unchanged { " =" } else { "" })
 }
 
+const LEGEND_OF_USERS: &str = "Bold: better or worse with the module than without it. Numbers are the means without \
+    and with it. =: the same runs as shipped, which count only there.";
+
 const LEGEND: &str = "+ holds; (+) held, but was not confirmed; ? held, but may be luck among so many; \
-    - does not hold; = the condition changes none of its runs; i informative; x not measured.";
+    - does not hold; = the same runs as shipped; i informative; x not measured.";
 
 fn mark(state: State, unchanged: bool) -> String {
     let mark = match state {
@@ -92,8 +101,16 @@ pub(super) fn verdict(row: &Row) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::Looked;
-    use super::super::testing::{looked, map};
+    use super::super::testing::{looked, map, users};
     use super::*;
+
+    #[test]
+    fn effects_are_counted_over_distinct_conditions() {
+        let text = to_text(&Map { users: users(), ..map(&[looked(0.9, 0.9), looked(0.9, 0.9), looked(0.9, 0.9)]) });
+        let row = "| relay selection, against greedy | video of 3 Mbit/s: stall time, s | 2 / 0 of 2 \
+            | **better** 3.00 -> 1.05 | **better** 3.00 -> 1.05 = | **better** 3.00 -> 1.10 (1 runs faulty) |\n";
+        assert!(text.contains(row), "{text}");
+    }
 
     #[test]
     fn every_cell_is_there_with_what_it_means() {

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use serde::Serialize;
 
 use super::super::quantity::paired;
+use super::super::repeated::{Fingerprint, independent};
 use super::super::{FALSE_DISCOVERY_RATE, Quantity, Runs};
 use super::{EFFECTS, Effect};
 use crate::measure::statistics::{Paired, Verdict, largest_discovery, mean};
@@ -17,6 +18,12 @@ pub struct Seen {
     pub module: &'static str,
     /// The measure.
     pub measure: &'static str,
+    /// Number of distinct conditions that yielded the numbers: those that repeat the scenarios as they ship are left out.
+    pub distinct: usize,
+    /// Among these, conditions under which the person is better off.
+    pub better: usize,
+    /// Among these, conditions under which the person is worse off.
+    pub worse: usize,
     /// One comparison for each condition, in their order.
     pub squares: Vec<Comparison>,
 }
@@ -26,6 +33,8 @@ pub struct Seen {
 pub struct Comparison {
     /// The result of both sets of seeds.
     pub state: State,
+    /// Whether the condition repeats the runs of the scenarios as they ship, seed by seed: then it is no further test.
+    pub unchanged: bool,
     /// The difference on the exploration's seeds; null if there was nothing to measure.
     pub looked_at: Option<Difference>,
     /// The difference on the confirmation's seeds; null without them.
@@ -43,8 +52,10 @@ pub struct Difference {
     pub interval: Option<[f64; 2]>,
     /// Probability of such a difference if there were none; null with a single seed.
     pub p_value: Option<f64>,
-    /// Number of seeds.
+    /// Number of seeds; one if nothing is random, so that all seeds gave the same run.
     pub seeds: usize,
+    /// Number of runs with faults; they count nevertheless.
+    pub faulty_runs: usize,
     #[serde(skip)]
     verdict: Verdict,
 }
@@ -63,32 +74,74 @@ pub enum State {
     NotMeasured,
 }
 
-/// Judges all effects by the runs under each condition: on the seeds `look`, and on `confirm` if given.
+/// Judges all effects by the runs under each condition, the first of which is that of the scenarios as they ship: on the
+/// seeds `look`, and on `confirm` if given. A condition that repeats the first does not count as a further test.
 pub fn judge(conditions: &[Runs], look: &RangeInclusive<u64>, confirm: Option<&RangeInclusive<u64>>) -> Vec<Seen> {
     let compare = |effect: &Effect, seeds: &RangeInclusive<u64>| -> Vec<Option<Difference>> {
         conditions.iter().map(|runs| compare(effect, runs, seeds)).collect()
     };
-    let looked: Vec<_> = EFFECTS.iter().map(|effect| compare(effect, look)).collect();
-    let tests: Vec<f64> = looked.iter().flatten().filter_map(|difference| difference.as_ref()?.p_value).collect();
-    let largest = largest_discovery(&tests, FALSE_DISCOVERY_RATE);
-    let seen = |(effect, looked): (&Effect, Vec<Option<Difference>>)| {
+    let looked: Vec<_> = EFFECTS.iter().map(|effect| (compare(effect, look), unchanged(effect, conditions))).collect();
+    let tests = looked.iter().flat_map(|(looked, unchanged)| looked.iter().zip(unchanged));
+    let tests = tests.filter(|(_, unchanged)| !**unchanged).filter_map(|(difference, _)| difference.as_ref()?.p_value);
+    let largest = largest_discovery(&tests.collect::<Vec<f64>>(), FALSE_DISCOVERY_RATE);
+    let seen = |(effect, (looked, unchanged)): (&Effect, (Vec<Option<Difference>>, Vec<bool>))| {
         let confirmed = confirm.map(|seeds| compare(effect, seeds));
-        let squares = looked.into_iter().enumerate().map(|(index, looked_at)| {
+        let squares = looked.into_iter().zip(unchanged).enumerate().map(|(index, (looked_at, unchanged))| {
             let confirmed = confirmed.as_ref().map(|confirmed| confirmed[index]);
             let state = state(effect, looked_at.as_ref(), confirmed, largest);
-            Comparison { state, looked_at, confirmed: confirmed.flatten() }
+            Comparison { state, unchanged, looked_at, confirmed: confirmed.flatten() }
         });
-        Seen { module: effect.module, measure: effect.measure, squares: squares.collect() }
+        Seen::new(effect, squares.collect())
     };
     EFFECTS.iter().zip(looked).map(seen).collect()
 }
 
+impl Seen {
+    fn new(effect: &Effect, squares: Vec<Comparison>) -> Self {
+        let count =
+            |is: fn(State) -> bool| squares.iter().filter(|square| !square.unchanged && is(square.state)).count();
+        Self {
+            module: effect.module,
+            measure: effect.measure,
+            distinct: count(|state| state != State::NotMeasured),
+            better: count(|state| state == State::Helps),
+            worse: count(|state| state == State::Hurts),
+            squares,
+        }
+    }
+}
+
+impl Comparison {
+    /// Number of runs with faults on both sets of seeds.
+    pub fn faulty_runs(&self) -> usize {
+        [self.looked_at, self.confirmed].iter().flatten().map(|difference| difference.faulty_runs).sum()
+    }
+}
+
+impl Effect {
+    /// What is compared: with the module, and without it.
+    fn quantities(&self) -> [Quantity; 2] {
+        [self.with, self.without].map(|variant| Quantity::Of { variant, metric: self.metric, at: "" })
+    }
+}
+
+/// For each condition, whether it repeats the first one.
+fn unchanged(effect: &Effect, conditions: &[Runs]) -> Vec<bool> {
+    let fingerprint = |runs: &Runs| {
+        let records = runs.get(&effect.needs).map_or(&[][..], Vec::as_slice);
+        Fingerprint::of_quantities(&effect.quantities(), records)
+    };
+    let fingerprints: Vec<_> = conditions.iter().map(fingerprint).collect();
+    fingerprints.iter().enumerate().map(|(index, of)| index > 0 && *of == fingerprints[0]).collect()
+}
+
 fn compare(effect: &Effect, runs: &Runs, seeds: &RangeInclusive<u64>) -> Option<Difference> {
-    let records: Vec<Record> =
-        runs.get(&effect.needs)?.iter().filter(|record| seeds.contains(&record.seed)).cloned().collect();
-    let sample = |variant| Quantity::Of { variant, metric: effect.metric, at: "" }.sample(&records);
-    let pairs: Vec<(f64, f64)> =
-        paired(&sample(effect.with), &sample(effect.without)).map(|(_, with, without)| (with, without)).collect();
+    let variants = [effect.with, effect.without];
+    let is_compared = |record: &&Record| seeds.contains(&record.seed) && variants.contains(&record.variant.as_str());
+    let all: Vec<Record> = runs.get(&effect.needs)?.iter().filter(is_compared).cloned().collect();
+    let records = independent(&all, &variants);
+    let [with, without] = effect.quantities().map(|quantity| quantity.sample(&records));
+    let pairs: Vec<(f64, f64)> = paired(&with, &without).map(|(_, with, without)| (with, without)).collect();
     let (with, without): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
     let Paired { difference, verdict, .. } = Paired::compare(&with, &without)?;
     let interval = difference.low().zip(difference.high()).map(|(low, high)| [low, high]);
@@ -99,6 +152,7 @@ fn compare(effect: &Effect, runs: &Runs, seeds: &RangeInclusive<u64>) -> Option<
         interval,
         p_value: difference.p_value(),
         seeds: with.len(),
+        faulty_runs: all.iter().filter(|record| !record.faults.is_empty()).count(),
         verdict,
     })
 }
@@ -139,10 +193,17 @@ mod tests {
         Runs::from([(needs, (1..=30).flat_map(of).collect())])
     }
 
+    fn row(conditions: &[Runs]) -> Seen {
+        let mut seen = judge(conditions, &(1..=10), Some(&(11..=30))).into_iter();
+        seen.find(|seen| seen.module.contains("greedy") && seen.measure.contains("mean")).unwrap()
+    }
+
     fn states(conditions: &[Runs]) -> Vec<State> {
-        let seen = judge(conditions, &(1..=10), Some(&(11..=30)));
-        let row = seen.iter().find(|seen| seen.module.contains("greedy") && seen.measure.contains("mean")).unwrap();
-        row.squares.iter().map(|square| square.state).collect()
+        row(conditions).squares.iter().map(|square| square.state).collect()
+    }
+
+    fn change(runs: &mut Runs, change: impl Fn(&mut Record)) {
+        runs.values_mut().flatten().for_each(change);
     }
 
     #[test]
@@ -158,5 +219,45 @@ mod tests {
             record.values.insert("answers.mean_s".into(), 1.0);
         }
         assert_eq!(states(&[runs]), [State::NoDifference]);
+    }
+
+    /// A gain of 0.009 has p = 0.025: alone, and with conditions that repeat it, it is no luck; among others it may be.
+    #[test]
+    fn a_condition_that_repeats_the_runs_as_shipped_is_no_further_test() {
+        let among_others = [runs(0.009), runs(0.0), runs(0.001)];
+        let found = row(&among_others);
+        assert_eq!((found.better, found.distinct), (0, 3));
+        // As two tests of four, the two equal p-values would be no luck.
+        let repeated = [&among_others[..], &[runs(0.009)]].concat();
+        assert_eq!(states(&repeated)[0], State::NoDifference);
+        let mut other_unit = runs(0.009);
+        change(&mut other_unit, |record| record.values.extend([("whole.unit_goodput_bps".to_owned(), 3e6)]));
+        let found = row(&[runs(0.009), other_unit, runs(0.009)]);
+        assert_eq!(found.squares.iter().map(|square| square.unchanged).collect::<Vec<_>>(), [false, true, true]);
+        assert_eq!((found.better, found.worse, found.distinct), (1, 0, 1));
+    }
+
+    /// Repetitions of one run would have an interval without a width.
+    #[test]
+    fn runs_without_chance_are_one_run() {
+        let mut runs = runs(0.2);
+        change(&mut runs, |record| {
+            let mean_s = if record.variant == "SSRS" { 0.8 } else { 1.0 };
+            record.values.insert("answers.mean_s".into(), mean_s);
+        });
+        let found = row(&[runs]);
+        let difference = found.squares[0].looked_at.unwrap();
+        assert_eq!((difference.interval, difference.p_value, difference.seeds), (None, None, 1));
+        assert_eq!(found.squares[0].state, State::NoDifference);
+    }
+
+    #[test]
+    fn runs_with_faults_count_and_are_counted() {
+        let mut runs = runs(0.2);
+        let faulty = |record: &&mut Record| record.variant == "greedy" && [3, 11, 12].contains(&record.seed);
+        runs.values_mut().flatten().filter(faulty).for_each(|record| record.faults.push("broken".into()));
+        let square = row(&[runs]).squares[0].clone();
+        assert_eq!((square.state, square.faulty_runs()), (State::Helps, 3));
+        assert_eq!((square.looked_at.unwrap().faulty_runs, square.confirmed.unwrap().faulty_runs), (1, 2));
     }
 }
