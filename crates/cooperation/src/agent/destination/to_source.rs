@@ -9,8 +9,8 @@
 //! The source ignores reports that are not newer. They carry the destination's time of reception, because a relay's
 //! clock may restart.
 //!
-//! Reports expire after three periods, as they do at the source: to a connection or path that is new there, an older one
-//! would be news. What has expired is not forgotten, because a channel that reopens may repeat it.
+//! Reports expire after three periods, as they do at the source: to a connection or path that is new there, an older
+//! one would be news. What has expired is not forgotten, because a channel that reopens may repeat it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
