@@ -170,6 +170,19 @@ fn the_lower_edge_that_trimming_may_lose_is_searched() {
 }
 
 #[test]
+fn the_backup_is_the_best_other_set_where_trimming_loses_all() {
+    // 1000 hides both 1005, which are needed beside 1995: {1, 3} and {2, 3} are the only sets in range.
+    let rates = [1_000_000, 1_005_000, 1_005_000, 1_995_000];
+    for name in ["ssrs", "exact"] {
+        let choice = choose(name, &rates, &goal(3_000_000, 0.001), &[]);
+        assert_eq!(choice.active, set(&[1, 3], 3_000_000), "{name}");
+        assert_eq!(choice.backup, Some(set(&[2, 3], 3_000_000)), "{name}");
+        let running = choose(name, &rates, &goal(3_000_000, 0.001), &[1, 3]);
+        assert_eq!((running.active, running.backup), (choice.active, choice.backup), "{name}");
+    }
+}
+
+#[test]
 fn a_target_of_nothing_needs_no_relay() {
     let choice = choose("ssrs", &[1_000_000], &goal(0, 0.1), &[]);
     assert_eq!(choice, Choice { active: set(&[], 0), backup: None, feasible: true });

@@ -10,9 +10,11 @@
 //!
 //! the same hole for T_patience            exclude the most silent of the remaining relays
 //! the same, and nothing arrives at all    first wait 4 T_patience more: links may be down for a while
-//! no hole for 4 T_patience after that     the latest excluded is guilty, those excluded before it are cleared
+//! no such hole for 4 T_patience           the latest excluded is guilty, those excluded before it are cleared
 //! a hole, and one silent relay left       give up: the source no longer has the data, or nothing can arrive
 //! ```
+//!
+//! Nobody is guilty of a hole that stays open without them: the 4 T_patience begin when it has closed.
 //!
 //! T_patience doubles with each exclusion until the case is closed: resent data may wait in long queues. It also grows
 //! with the queues that honest relays show (T_late): how much later octets arrive than others that overtook them, while
@@ -115,6 +117,7 @@ pub struct HoleWatch {
     lateness: Lateness,
     /// Relays excluded in the open case, in order of their exclusion.
     excluded: Vec<RelayId>,
+    /// Time at which the calm has lasted long enough to close the case. A hole that outlasts patience moves it.
     calm_at: Instant,
     given_up: bool,
     next_look: Instant,
@@ -146,11 +149,15 @@ impl HoleWatch {
     pub fn look(&mut self, now: Instant, stream: StreamView, relays: impl Iterator<Item = (RelayId, u64)>) {
         self.next_look = now + self.settings.patience / LOOKS;
         self.note_arrivals(now, relays);
+        let same = self.hole.filter(|hole| hole.start == stream.rcv_nxt);
+        if stream.awaited && same.is_some_and(|hole| hole.waited > 0) {
+            // Without the relays excluded so far, it stays open: the calm has not begun.
+            self.expect_calm(now);
+        }
         if self.calm_at <= now {
             self.finish();
         }
         self.lateness.look(now, stream, self.excluded.is_empty());
-        let same = self.hole.filter(|hole| hole.start == stream.rcv_nxt);
         let hole = same.unwrap_or(Hole { start: stream.rcv_nxt, until: now + self.patience(), waited: 0 });
         self.hole = stream.awaited.then_some(hole);
         if stream.awaited && hole.until <= now && !self.given_up {
@@ -166,6 +173,13 @@ impl HoleWatch {
             self.verdicts.push_back(Verdict::Guilty(guilty));
         }
         self.verdicts.extend(self.excluded.drain(..).map(Verdict::Cleared));
+    }
+
+    /// Starts the time without a hole that closes the case, if one is open.
+    fn expect_calm(&mut self, now: Instant) {
+        if !self.excluded.is_empty() {
+            self.calm_at = now + self.patience().saturating_mul(CALM);
+        }
     }
 
     /// Returns the next verdict.
@@ -207,7 +221,7 @@ impl HoleWatch {
             Some(relay) => {
                 self.relays.remove(&relay);
                 self.excluded.push(relay);
-                self.calm_at = now + self.patience().saturating_mul(CALM);
+                self.expect_calm(now);
                 self.verdicts.push_back(Verdict::Exclude(relay));
             }
             None => {
@@ -312,6 +326,32 @@ mod tests {
         assert_eq!(watch.poll_verdict(), Some(Verdict::Guilty(RelayId(1))));
         assert_eq!(watch.poll_verdict(), Some(Verdict::Cleared(RelayId(0))));
         assert_eq!(watch.poll_verdict(), None);
+    }
+
+    /// The relay that swallows delivers more than the honest one, and remains.
+    #[test]
+    fn nobody_is_guilty_of_a_hole_that_stays_open_without_them() {
+        let mut watch = watch();
+        assert_eq!(look(&mut watch, 0..5, 100, &[SILENT, BUSY]), [Verdict::Exclude(RelayId(0))]);
+        for second in 5..60 {
+            let stream = StreamView { rcv_nxt: Dsn(100), out_of_order_bytes: 1000 * second, awaited: true };
+            watch.look(at(second), stream, [(RelayId(1), 1000 * second)].into_iter());
+            let give_up = Verdict::GiveUp { missing: Dsn(100), silence: false };
+            assert_eq!(watch.poll_verdict(), (second == 36).then_some(give_up), "{second}");
+        }
+    }
+
+    #[test]
+    fn the_calm_begins_when_the_hole_has_closed() {
+        let mut watch = watch();
+        assert_eq!(look(&mut watch, 0..5, 100, &[SILENT, BUSY, BUSY]), [Verdict::Exclude(RelayId(0))]);
+        let left = |second: u64| [(RelayId(1), second), (RelayId(2), second)].into_iter();
+        let view = |rcv_nxt| StreamView { rcv_nxt: Dsn(rcv_nxt), out_of_order_bytes: 0, awaited: true };
+        // The hole is last seen at 10 s, and the calm lasts 4 x 8 s.
+        for second in 5..=42 {
+            watch.look(at(second), view(if second < 11 { 100 } else { 100 * second }), left(second));
+            assert_eq!(watch.poll_verdict(), (second == 42).then_some(Verdict::Guilty(RelayId(0))), "{second}");
+        }
     }
 
     #[test]

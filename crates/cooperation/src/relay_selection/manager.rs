@@ -210,6 +210,18 @@ impl RelayManager {
         self.migration.target().collect()
     }
 
+    /// Makes all commands wait for [`Self::release_attempts`], because the connection can have no subflow but its first
+    /// one yet. Call this before anything else.
+    pub fn hold_attempts(&mut self) {
+        self.migration.hold_attempts();
+    }
+
+    /// Begins to open subflows: the connection can have several now. The first one, if it is there already, is not
+    /// opened again.
+    pub fn release_attempts(&mut self, now: Instant) {
+        self.migration.release_attempts(now);
+    }
+
     /// Chooses the first relays from their adverts.
     pub fn start(&mut self, now: Instant) {
         self.decide(Cause::Start, now);

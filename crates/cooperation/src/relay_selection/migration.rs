@@ -11,6 +11,9 @@
 //! the target and takes all possible steps. The target may therefore change at any time, and relays may die at any
 //! step. An established subflow is removed only while another is active.
 //!
+//! A connection has only its first subflow until its peer has confirmed MPTCP. Attempts wait until then
+//! ([`Migration::hold_attempts`]): before, none can take too long, and there is nothing to remove.
+//!
 //! A connection has room for [`LEGS_MAX`] subflows. If the old and the new ones do not fit in at once, they change over
 //! in parts: each new subflow that is up lets an old one leave, which makes room for the next.
 
@@ -77,6 +80,7 @@ const LOOK_MIN: Duration = Duration::from_millis(100);
 /// Maximum duration of a drain, in largest round-trip times.
 const DRAIN_RTTS_MAX: u64 = 3;
 
+/// An attempt that waits is `Opening` until the far future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Opening { until: Instant },
@@ -103,13 +107,41 @@ pub struct Migration {
     commands: VecDeque<Command>,
     /// Relays whose subflows were not established in time, until polled.
     failed: Vec<RelayId>,
+    /// Whether attempts wait, because the connection cannot have more subflows yet.
+    held: bool,
 }
 
 impl Migration {
     /// Creates a migration without subflows and without a target.
     pub fn new(timing: Timing) -> Self {
         let (target, legs, commands) = (BTreeSet::new(), BTreeMap::new(), VecDeque::new());
-        Self { timing, target, legs, commands, failed: Vec::new() }
+        Self { timing, target, legs, commands, failed: Vec::new(), held: false }
+    }
+
+    /// Makes attempts to open subflows wait for [`Self::release_attempts`], because the connection can have no subflow
+    /// but its first one yet. Call this before anything else.
+    pub fn hold_attempts(&mut self) {
+        self.held = true;
+    }
+
+    /// Begins the attempts that are still wanted, except for a subflow that is there already. Their time starts now.
+    pub fn release_attempts(&mut self, now: Instant) {
+        if !core::mem::take(&mut self.held) {
+            return;
+        }
+        let opening = self.opening(now);
+        let (target, commands) = (&self.target, &mut self.commands);
+        self.legs.retain(|relay, leg| {
+            if !matches!(leg.phase, Phase::Opening { .. }) {
+                return true;
+            }
+            let is_wanted = target.contains(relay);
+            if is_wanted {
+                leg.phase = opening;
+                commands.push_back(Command::Add(*relay));
+            }
+            is_wanted
+        });
     }
 
     /// Sets the wanted `relays`; an empty set leaves all subflows as they are.
@@ -200,7 +232,7 @@ impl Migration {
     /// Returns when [`Self::handle_timeout`] must be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let deadline = |leg: &Leg| match leg.phase {
-            Phase::Opening { until } => Some(until),
+            Phase::Opening { until } => Some(until).filter(|until| *until < Instant::FAR_FUTURE),
             Phase::Draining { next_look, .. } if self.has_active() => Some(next_look),
             _ => None,
         };
@@ -251,8 +283,13 @@ impl Migration {
         }
     }
 
+    /// Returns the phase of an attempt that begins now, or waits.
+    fn opening(&self, now: Instant) -> Phase {
+        Phase::Opening { until: if self.held { Instant::FAR_FUTURE } else { now + self.timing.establish } }
+    }
+
     fn reach_for_target(&mut self, now: Instant) {
-        let opening = Phase::Opening { until: now + self.timing.establish };
+        let opening = self.opening(now);
         for relay in &self.target {
             let has_room = self.legs.len() < LEGS_MAX;
             let Some(leg) = self.legs.get_mut(relay) else {
@@ -261,7 +298,9 @@ impl Migration {
                 }
                 let path = PathState::default();
                 self.legs.insert(*relay, Leg { phase: opening, established: false, backup: false, path });
-                self.commands.push_back(Command::Add(*relay));
+                if !self.held {
+                    self.commands.push_back(Command::Add(*relay));
+                }
                 continue;
             };
             if matches!(leg.phase, Phase::Opening { .. } | Phase::Active) {
@@ -345,11 +384,11 @@ impl Migration {
     }
 
     fn remove_dead(&mut self) {
-        let others_are_active = self.has_active();
+        let (others_are_active, has_begun) = (self.has_active(), !self.held);
         let commands = &mut self.commands;
         self.legs.retain(|relay, leg| {
             let stays = leg.phase != Phase::Dead || leg.established && !others_are_active;
-            if !stays {
+            if !stays && has_begun {
                 commands.push_back(Command::Remove { relay: *relay, reachable: false });
             }
             stays
@@ -500,6 +539,56 @@ mod tests {
         migration.established(C, ms(1200));
         assert_eq!(commands(&mut migration), [drop(B)]);
         assert!(migration.is_settled());
+    }
+
+    /// The first relay may take longer to answer than an attempt may last.
+    #[test]
+    fn attempts_wait_for_the_connection_and_have_their_time_from_then_on() {
+        let mut migration = Migration::new(TIMING);
+        migration.hold_attempts();
+        migration.set_target([A, B], ms(0));
+        assert_eq!((commands(&mut migration), migration.poll_timeout()), (vec![], None));
+        migration.handle_timeout(ms(3500));
+        migration.established(A, ms(3600));
+        assert_eq!((commands(&mut migration), migration.poll_failed()), (vec![], None));
+        migration.release_attempts(ms(3700));
+        assert_eq!((commands(&mut migration), migration.poll_timeout()), (vec![Command::Add(B)], Some(ms(6700))));
+        migration.established(B, ms(3800));
+        assert!(migration.is_settled());
+        // The first subflow leaves like any other.
+        migration.set_target([B], ms(5000));
+        assert_eq!(commands(&mut migration), [backup(A, true)]);
+    }
+
+    #[test]
+    fn an_attempt_that_never_began_needs_no_removal() {
+        let mut migration = Migration::new(TIMING);
+        migration.hold_attempts();
+        migration.set_target([A, B], ms(0));
+        assert!(migration.lost(A, ms(1000)));
+        migration.set_target([B, C], ms(1000));
+        // The connection begins over A nevertheless.
+        migration.established(A, ms(1100));
+        migration.release_attempts(ms(1200));
+        assert_eq!(commands(&mut migration), [Command::Add(B), Command::Add(C)]);
+        migration.established(B, ms(1300));
+        migration.established(C, ms(1300));
+        assert_eq!(commands(&mut migration), [backup(A, true)]);
+        migration.handle_timeout(ms(1500));
+        assert_eq!(commands(&mut migration), [remove(A)]);
+        assert!(migration.is_settled());
+    }
+
+    #[test]
+    fn an_attempt_that_is_not_wanted_any_more_never_begins() {
+        let mut migration = Migration::new(TIMING);
+        migration.hold_attempts();
+        migration.set_target([A, B], ms(0));
+        migration.set_target([B, C], ms(1000));
+        migration.release_attempts(ms(1200));
+        assert_eq!(commands(&mut migration), [Command::Add(B), Command::Add(C)]);
+        migration.release_attempts(ms(1300));
+        assert_eq!((commands(&mut migration), migration.poll_timeout()), (vec![], Some(ms(4200))));
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl Ssrs {
             range,
             in_use,
             counts_operations,
-            &mut SubsetSums { field, range, ascending: Vec::new(), ssrs: self },
+            &mut SubsetSums { field, range, ascending: Vec::new(), tried_for: None, ssrs: self },
         )
     }
 }
@@ -74,6 +74,8 @@ struct SubsetSums<'a> {
     range: Range,
     /// With many relays: all positions in ascending order of their offers.
     ascending: Vec<Position>,
+    /// The marks of the set in use for which every subset was tried, if it was.
+    tried_for: Option<Vec<bool>>,
     ssrs: &'a mut Ssrs,
 }
 
@@ -98,6 +100,7 @@ impl Search for SubsetSums<'_> {
             // Trimming may lose feasible sums up to (1 + epsilon) L.
             if pool.sets.is_empty() {
                 *pool = every_subset::search(field, range, in_use);
+                self.tried_for = Some(in_use.to_vec());
             }
         }
         pool
@@ -106,6 +109,9 @@ impl Search for SubsetSums<'_> {
     fn find_around(&mut self, in_use: &[bool]) -> &Pool {
         if self.are_many() {
             few_changes::search(&mut self.ssrs.pool, self.field, &self.ascending, self.range, in_use);
+        } else if self.tried_for.as_ref().is_some_and(|tried_for| tried_for != in_use) {
+            // Of equally many relays, that search keeps one set for each number of relays shared with the marked ones.
+            self.ssrs.pool = every_subset::search(self.field, self.range, in_use);
         }
         &self.ssrs.pool
     }

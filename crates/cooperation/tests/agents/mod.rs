@@ -5,6 +5,7 @@ mod crowd;
 mod disorder;
 mod fast_clock;
 mod full;
+mod late_start;
 mod new_address;
 mod observers;
 mod pairing;

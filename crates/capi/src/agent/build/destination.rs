@@ -50,9 +50,12 @@ pub(super) fn agent(
         control: ControlSettings::new(MTU),
         relays: relays.iter().map(known).collect(),
         source,
-        source_agent: source_agent
-            .filter(|_| settings.cooperation.source_listens())
-            .map(|known| KnownSource { address: known.control, key: known.key.0 }),
+        source_agent: source_agent.filter(|_| settings.cooperation.source_listens()).map(|known| KnownSource {
+            address: known.control,
+            key: known.key.0,
+            load_period: settings.cooperation.bandwidth_sharing.map(|asked| asked.period),
+            delay_period: settings.cooperation.relays_report_delay(),
+        }),
         first: (!relays.is_empty()).then_some(RelayId(0)),
         relays_splice: splices,
         selection,

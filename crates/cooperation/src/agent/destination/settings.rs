@@ -43,6 +43,11 @@ pub struct KnownSource {
     pub address: SocketAddr,
     /// Its key.
     pub key: PublicKey,
+    /// Interval at which relays report on their owners' flows (F). Reports expire after three of them; `None` if that
+    /// is not known, then never.
+    pub load_period: Option<Duration>,
+    /// Interval at which relays report their delays, likewise.
+    pub delay_period: Option<Duration>,
 }
 
 /// Relay selection.

@@ -1,7 +1,7 @@
 //! Carries out the commands of relay selection in the engine.
 
 use core::net::{IpAddr, SocketAddr};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use transport::error::ConnectError;
 use transport::{ConnectionId, ConnectionStats, Endpoint, Event, SubflowId, SubflowStats};
@@ -30,8 +30,6 @@ pub(super) struct Steering {
     /// Relays that have offered something.
     heard: BTreeSet<RelayId>,
     connection: Option<ConnectionId>,
-    /// Whether subflows can be added.
-    ready: bool,
     /// The relay of the first subflow, which the connection itself opens.
     first: RelayId,
     /// Whether relays splice the subflows that join over them; they only route the first one.
@@ -42,8 +40,6 @@ pub(super) struct Steering {
     carried: BTreeMap<RelayId, (SubflowId, u64)>,
     /// State of the application's playing.
     play: PlayOut,
-    /// Commands that wait until subflows can be added.
-    waiting: VecDeque<Command>,
     /// When the latest period ended, and octets that had arrived by then.
     latest: (Instant, u64),
     /// End of the current period; it starts when the application has begun.
@@ -71,7 +67,9 @@ impl Arrived {
 
 impl Steering {
     pub fn new(settings: SelectionSettings, all: &DestinationSettings) -> Self {
-        let SelectionSettings { manager, period, prompt, plays_at } = settings;
+        let SelectionSettings { mut manager, period, prompt, plays_at } = settings;
+        // The connection itself opens its first subflow.
+        manager.hold_attempts();
         Self {
             manager,
             period,
@@ -80,14 +78,12 @@ impl Steering {
             source: all.source,
             heard: BTreeSet::new(),
             connection: None,
-            ready: false,
             first: all.first.unwrap_or(RelayId(0)),
             spliced: all.relays_splice,
             subflows: BTreeMap::new(),
             arrived: Arrived::default(),
             carried: BTreeMap::new(),
             play: PlayOut::new(plays_at, STARTUP),
-            waiting: VecDeque::new(),
             latest: (Instant::ZERO, 0),
             next_period: Instant::FAR_FUTURE,
         }
@@ -114,13 +110,6 @@ impl Steering {
     pub fn begin(&mut self, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
         self.manager.start(now);
         self.first = self.manager.target().first().copied().unwrap_or(self.first);
-        // The connection itself opens its first subflow.
-        let begins = Command::Add(self.first);
-        while let Some(command) = self.manager.poll_command() {
-            if self.spliced || command != begins {
-                self.waiting.push_back(command);
-            }
-        }
         self.latest = (now, 0);
         self.next_period = now + self.period;
         self.follow(endpoint, now, events);
@@ -188,10 +177,7 @@ impl Steering {
     /// Carries out the manager's commands and passes on its reports.
     fn follow(&mut self, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
         while let Some(command) = self.manager.poll_command() {
-            match self.ready {
-                true => self.carry_out(command, endpoint, now),
-                false => self.waiting.push_back(command),
-            }
+            self.carry_out(command, endpoint, now);
         }
         while let Some(report) = self.manager.poll_report() {
             events.push_back(DestinationEvent::Selection(report));
@@ -286,10 +272,7 @@ impl Steering {
                 }
             }
             Event::FullyEstablished(connection) if Some(*connection) == self.connection => {
-                self.ready = true;
-                for command in core::mem::take(&mut self.waiting) {
-                    self.carry_out(command, endpoint, now);
-                }
+                self.manager.release_attempts(now);
             }
             // All connections number their subflows from zero, including those of closed channels.
             Event::SubflowClosed { connection, subflow, .. } if Some(*connection) == self.connection => {

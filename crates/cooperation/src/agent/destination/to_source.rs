@@ -8,15 +8,19 @@
 //!
 //! The source ignores reports that are not newer. They carry the destination's time of reception, because a relay's
 //! clock may restart.
+//!
+//! Reports expire after three periods, as they do at the source: to a connection or path that is new there, an older
+//! one would be news. What has expired is not forgotten, because a channel that reopens may repeat it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use transport::{ConnectionId, Endpoint, Event};
-use units::Instant;
+use units::{Duration, Instant};
 use wire::mptcp::{AddressId, Token};
 
 use super::lines::Lines;
-use super::{DestinationSettings, GATHER};
+use super::{DestinationSettings, GATHER, KnownSource};
+use crate::bandwidth_sharing::LIFETIME_PERIODS;
 use crate::channel::to_destination::{Delay, Load};
 use crate::channel::to_source::ToSource;
 use crate::relay_selection::RelayId;
@@ -67,7 +71,7 @@ impl ToSourceWords {
         self.tell_at.get_or_insert(now + GATHER);
     }
 
-    /// Schedules all reports, because the source has not received any yet.
+    /// Schedules all reports, because the source has not received any yet, or not for this path.
     pub fn repeat(&mut self, now: Instant) {
         let loads = self.loads.keys().map(|relay| (*relay, Kind::Load));
         let all: Vec<_> = loads.chain(self.delays.keys().map(|relay| (*relay, Kind::Delay))).collect();
@@ -92,13 +96,15 @@ impl ToSourceWords {
         }
     }
 
-    /// Sends all pending reports. If the source's channel is not open, the source receives everything when it opens.
+    /// Sends all pending reports that have not expired. If the source's channel is not open, the source receives
+    /// everything when it opens.
     pub fn speak(&mut self, settings: &DestinationSettings, lines: &mut Lines, endpoint: &mut Endpoint, now: Instant) {
         if self.tell_at.is_none_or(|at| at > now) {
             return;
         }
         self.tell_at = None;
         let news = core::mem::take(&mut self.news);
+        let Some(source) = &settings.source_agent else { return };
         let connections = self.connections.clone();
         for connection in connections {
             let Some(stats) = endpoint.stats(connection) else { continue };
@@ -111,7 +117,7 @@ impl ToSourceWords {
                 let mut subflows = stats.subflows.iter().filter(alive);
                 let Some(subflow) = subflows.find(|subflow| Some(subflow.local.ip()) == path) else { continue };
                 let of = (token, AddressId(subflow.local_address_id));
-                if let Some(word) = self.word(*relay, *kind, of) {
+                if let Some(word) = self.word(*relay, *kind, of, source, now) {
                     // One matter for each connection, path and kind.
                     let matter = u64::from(token.0) << 9 | u64::from(of.1.0) << 1 | *kind as u64;
                     lines.tell_source(matter, word, endpoint, now);
@@ -120,24 +126,73 @@ impl ToSourceWords {
         }
     }
 
-    fn word(&self, relay: RelayId, kind: Kind, (connection, address_id): (Token, AddressId)) -> Option<ToSource> {
+    /// Returns the latest report of this kind, unless it has expired.
+    fn word(
+        &self,
+        relay: RelayId,
+        kind: Kind,
+        (connection, address_id): (Token, AddressId),
+        source: &KnownSource,
+        now: Instant,
+    ) -> Option<ToSource> {
         match kind {
-            Kind::Load => self.loads.get(&relay).map(|load| ToSource::Load { connection, address_id, load: load.word }),
+            Kind::Load => {
+                let load = self.loads.get(&relay)?.word;
+                let is_fresh = is_fresh(load.at, source.load_period, now);
+                is_fresh.then_some(ToSource::Load { connection, address_id, load })
+            }
             Kind::Delay => {
-                self.delays.get(&relay).map(|delay| ToSource::Delay { connection, address_id, delay: delay.word })
+                let delay = self.delays.get(&relay)?.word;
+                let is_fresh = is_fresh(delay.at, source.delay_period, now);
+                is_fresh.then_some(ToSource::Delay { connection, address_id, delay })
             }
         }
     }
 }
 
+/// Returns whether a report counts that was received at this time, if one follows in each `period`.
+fn is_fresh(received_at: Instant, period: Option<Duration>, now: Instant) -> bool {
+    period.is_none_or(|period| now.saturating_since(received_at) <= period.saturating_mul(LIFETIME_PERIODS))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channel::Identity;
 
     const RELAY: RelayId = RelayId(3);
+    const F: Duration = Duration::from_secs(2);
 
     fn load(stamp_s: u64) -> Load {
         Load { ratio: 1.0, increase: 1.0, decrease: 0.5, at: Instant::from_secs(stamp_s) }
+    }
+
+    /// Returns the reports that the source would receive at this time.
+    fn told(words: &ToSourceWords, now_s: u64) -> Vec<ToSource> {
+        let source = KnownSource {
+            address: "10.0.0.1:40001".parse().expect("an address"),
+            key: Identity::from_secret([1; 32]).public(),
+            load_period: Some(F),
+            delay_period: Some(F.saturating_mul(2)),
+        };
+        let path = (Token(7), AddressId(1));
+        let word = |kind| words.word(RELAY, kind, path, &source, Instant::from_secs(now_s));
+        [Kind::Load, Kind::Delay].into_iter().filter_map(word).collect()
+    }
+
+    #[test]
+    fn words_expire_after_three_periods_and_stay_so_when_they_are_repeated() {
+        let mut words = ToSourceWords::default();
+        let delay = |stamp_s| Delay { at: Instant::from_secs(stamp_s), delay: Duration::from_millis(400) };
+        words.on_load(RELAY, load(500), Instant::from_secs(10));
+        words.on_delay(RELAY, delay(500), Instant::from_secs(10));
+        assert_eq!([16, 17, 22, 23].map(|now_s| told(&words, now_s).len()), [2, 1, 1, 0]);
+        // The relay's channel opens again, and repeats the latest.
+        words.on_load(RELAY, load(500), Instant::from_secs(24));
+        words.on_delay(RELAY, delay(500), Instant::from_secs(24));
+        assert_eq!(told(&words, 24), []);
+        words.on_delay(RELAY, delay(515), Instant::from_secs(25));
+        assert!(matches!(told(&words, 25)[..], [ToSource::Delay { .. }]));
     }
 
     /// To the source, each report is newer than the last, whatever the relay's clock shows.

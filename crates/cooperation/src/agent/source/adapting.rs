@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use transport::congestion::WindowSet;
 use transport::{ConnectionId, Endpoint, SubflowStats};
-use units::Instant;
+use units::{Duration, Instant};
 
 use super::settings::AdaptingSettings;
 use super::{Path, first_end, forget};
@@ -26,7 +26,8 @@ pub(super) struct Adapting {
     settings: AdaptingSettings,
     next_at: Instant,
     connections: BTreeMap<ConnectionId, Adapted>,
-    /// Delays that relays reported for their paths to the destination, and when the source received them.
+    /// Delays that relays reported for their paths to the destination, and when the source received them. What has
+    /// expired stays, because a repetition of it is not news.
     ways: BTreeMap<Path, (Delay, Instant)>,
 }
 
@@ -59,9 +60,6 @@ impl Adapting {
     /// Handles the end of a period.
     pub fn end_period(&mut self, is_control: impl Fn(ConnectionId) -> bool, endpoint: &mut Endpoint, now: Instant) {
         self.next_at = now + self.settings.period;
-        // A relay that stands still sends no report, and neither does one that is gone.
-        let lasts = self.settings.period.saturating_mul(PERIODS_TO_FORGET);
-        self.ways.retain(|_, (_, heard_at)| now.saturating_since(*heard_at) <= lasts);
         let connections: Vec<ConnectionId> = endpoint.connections().filter(|id| !is_control(*id)).collect();
         for connection in connections {
             let Some(stats) = endpoint.stats(connection).filter(|stats| stats.closed_at.is_none()) else { continue };
@@ -81,7 +79,7 @@ impl Adapting {
         let mut paths = meter.take(subflows);
         for path in &mut paths {
             let subflow = subflows.iter().find(|subflow| subflow.id == path.path);
-            path.mean_delay += self.ways.get(&at(connection, subflow)).map(|(way, _)| way.delay).unwrap_or_default();
+            path.mean_delay += way(&self.ways, at(connection, subflow), period, now);
         }
         if settings.acts_on == ActsOn::Waiting {
             waiting.lengthen(&mut paths, subflows, period);
@@ -102,6 +100,41 @@ impl Adapting {
     }
 }
 
+/// Returns the delay from a path's relay to the destination; zero if it is unknown. A relay that stands still sends no
+/// report, and neither does one that is gone.
+fn way(ways: &BTreeMap<Path, (Delay, Instant)>, path: Path, period: Duration, now: Instant) -> Duration {
+    let lasts = period.saturating_mul(PERIODS_TO_FORGET);
+    let fresh = ways.get(&path).filter(|(_, heard_at)| now.saturating_since(*heard_at) <= lasts);
+    fresh.map(|(way, _)| way.delay).unwrap_or_default()
+}
+
 fn at(connection: ConnectionId, subflow: Option<&SubflowStats>) -> Path {
     (connection, subflow.map_or(0, |subflow| subflow.remote_address_id))
+}
+
+#[cfg(test)]
+mod tests {
+    use transport::{ConnectionConfig, EndpointConfig};
+
+    use super::*;
+    use crate::adaptive_congestion::Settings;
+
+    #[test]
+    fn a_report_that_has_expired_is_no_news_when_it_is_repeated() {
+        let period = Duration::from_secs(2);
+        let mut adapting = Adapting::new(AdaptingSettings { acc: Settings::default(), period });
+        let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
+        let [local, remote] = ["10.0.0.1:80", "10.0.0.2:80"].map(|address| address.parse().expect("an address"));
+        let connection = endpoint.connect(local, remote, ConnectionConfig::default(), Instant::ZERO);
+        let path = (connection.expect("it may begin"), 3);
+        let report = |at_s| Delay { at: Instant::from_secs(at_s), delay: Duration::from_millis(400) };
+        let mut delays = Vec::new();
+        for (now_s, reported_s) in [(10, 10), (16, 10), (18, 10), (20, 10), (22, 21)] {
+            let now = Instant::from_secs(now_s);
+            adapting.end_period(|_| true, &mut endpoint, now);
+            adapting.hear(path, report(reported_s), now);
+            delays.push(way(&adapting.ways, path, period, now).as_millis());
+        }
+        assert_eq!(delays, [400, 400, 0, 0, 400]);
+    }
 }

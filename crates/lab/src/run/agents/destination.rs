@@ -18,7 +18,9 @@ use units::{Instant, Prng, Rate};
 
 use super::Agents;
 use crate::measure::results::Series;
-use crate::run::plan::{hold_limits, range_bytes, relays_converse, selects_relays, source_listens};
+use crate::run::plan::{
+    hold_limits, range_bytes, relays_converse, relays_report_delay, selects_relays, source_listens,
+};
 use crate::run::{RunError, Unsupported};
 use crate::scenario::{self, CountKind, Mode, RangeShareKind, RelayMode, Scenario, TriggerKind, WorkloadKind};
 
@@ -36,6 +38,8 @@ pub(super) fn agent(agents: &Agents<'_>) -> Result<Role, RunError> {
     let listens = source_listens(scenario).then(|| KnownSource {
         address: Agents::control_at(addresses.source),
         key: agents.identity("source").public(),
+        load_period: scenario.cooperation.bandwidth_sharing.as_ref().map(|asked| asked.period),
+        delay_period: relays_report_delay(scenario),
     });
     let settings = DestinationSettings {
         identity: agents.identity("destination"),
