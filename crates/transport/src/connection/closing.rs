@@ -54,12 +54,7 @@ impl Connection {
         let fastclose = self.remote_key().map(|receiver_key| MptcpOption::Fastclose(MpFastclose { receiver_key }));
         for subflow in &mut self.subflows {
             subflow.close_reason.get_or_insert(reason);
-            if subflow.tcb.state == State::SynSent {
-                subflow.tcb.close();
-            } else {
-                subflow.reset_options.extend(fastclose.clone());
-                subflow.tcb.request_reset();
-            }
+            subflow.tcb.request_reset();
         }
         self.finish(reason, host, now);
     }
