@@ -23,6 +23,7 @@ mod mptcp_fallback_end;
 mod mptcp_fallback_limits;
 mod mptcp_flags;
 mod mptcp_half_closed;
+mod mptcp_half_open;
 mod mptcp_handshake;
 mod mptcp_join;
 mod mptcp_join_rules;

@@ -375,10 +375,11 @@ impl Connection {
         subflow.prio_told = Some(host.events.replace_or_push(subflow.prio_told, event));
     }
 
-    /// Adds the next option about addresses.
+    /// Adds the next option about addresses if subflow `id` is one that may be chosen for it: the peer of one that ends
+    /// may read no more.
     #[inline]
     pub(super) fn add_address_option(&mut self, id: SubflowId, segment: &mut Segment) {
-        if self.addresses.has_due() {
+        if self.addresses.has_due() && self.subflows[id].is_usable() {
             self.add_address_option_due(id, segment);
         }
     }
