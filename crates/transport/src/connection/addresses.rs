@@ -336,7 +336,7 @@ impl Connection {
         let mut named = self.addresses.remote.iter().filter(|(id, _)| *id == address_id);
         let known = named.any(|(_, known)| known.ip() != remote.ip() || *known == remote);
         let full = self.addresses.remote.len() > self.config.remote_addresses_max;
-        if known || full || !is_unicast(remote) {
+        if known || full || !is_unicast(remote) || self.forbids_joins_to(remote) {
             return;
         }
         self.addresses.remote.push((address_id, remote));

@@ -95,6 +95,11 @@ impl Connection {
         self.addresses.join_to_first = !capable.flags.contains(CapableFlags::NO_JOIN_TO_THIS_ADDRESS);
     }
 
+    /// Whether the peer forbids joins to `remote`, whatever it announced (RFC 8684 section 3.1, flag C).
+    pub(super) fn forbids_joins_to(&self, remote: SocketAddr) -> bool {
+        !self.addresses.join_to_first && remote == self.first_remote
+    }
+
     /// Returns how many more subflows may be opened.
     pub(super) fn subflows_left(&self) -> usize {
         if self.subflows.len() >= LINGERING_MAX {
@@ -121,6 +126,9 @@ impl Connection {
         }
         if !is_unicast(remote) {
             return Err(ConnectError::NoPeer(remote));
+        }
+        if self.forbids_joins_to(remote) {
+            return Err(ConnectError::JoinsForbidden(remote));
         }
         if local.ip().is_unspecified() {
             return Err(ConnectError::NoLocalAddress);
