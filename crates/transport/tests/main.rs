@@ -43,6 +43,7 @@ mod observations;
 mod operations;
 mod pair;
 mod relay_news;
+mod relay_numbers;
 mod relay_room;
 mod rough;
 mod script;

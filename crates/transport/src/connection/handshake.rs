@@ -522,9 +522,10 @@ impl Connection {
     }
 }
 
-/// Option room of a data segment: a DSS with mapping, 4-octet data sequence number and checksum or padding.
-pub(crate) fn dss_room(long_data_ack: bool) -> u32 {
-    if long_data_ack { 24 } else { 20 }
+/// Option room of a data segment: a DSS with DATA_ACK, mapping, and checksum or padding. Long numbers have 8 octets
+/// instead of 4.
+pub(crate) fn dss_room(long_data_ack: bool, long_number: bool) -> u32 {
+    20 + if long_data_ack { 4 } else { 0 } + if long_number { 4 } else { 0 }
 }
 
 fn capable_flags(checksum: bool) -> CapableFlags {
