@@ -1,6 +1,6 @@
 //! Data sequence numbers through a fast-ACK relay have the width that the hosts use (RFC 8684 section 3.3.1).
 
-use transport::relay::{AtOnce, ForwardingRelay, Side};
+use transport::relay::{AtOnce, FastAckRelay, ForwardingRelay, RelayConfig, Side};
 use units::{Dsn, Duration, Instant, SeqNr};
 use wire::mptcp::{DataSeq, Dss, Mapping, MptcpOption};
 use wire::{Payload, Segment, Timestamps};
@@ -112,17 +112,14 @@ fn repetitions_have_the_numbers_of_their_data() {
 #[test]
 fn packets_have_room_for_long_numbers() {
     const MTU: usize = 1500;
-    let stamp = |syn: &mut Segment| {
-        syn.options.timestamps = Some(Timestamps { value: 1, echo: 0 });
-        syn.options.window_scale = Some(7);
-        syn.options.mss = Some(MTU as u16 - 40);
-    };
-    let mut world = World::new();
     let mut stamped = syn();
-    stamp(&mut stamped);
-    let relay = transport::relay::FastAckRelay::new(transport::relay::RelayConfig::default(), [3; 32]).unwrap();
-    (world.relay, world.seen) = (ForwardingRelay::new(relay, AtOnce), Seen::default());
-    join_by(stamped, &mut world.relay, &mut world.seen, world.now);
+    stamped.options.timestamps = Some(Timestamps { value: 1, echo: 0 });
+    stamped.options.window_scale = Some(7);
+    stamped.options.mss = Some(MTU as u16 - 40);
+    let relay = FastAckRelay::new(RelayConfig::default(), [3; 32]).unwrap();
+    let (relay, seen, now) = (ForwardingRelay::new(relay, AtOnce), Seen::default(), Instant::from_secs(1));
+    let mut world = World { relay, seen, now };
+    join_by(stamped, &mut world.relay, &mut world.seen, now);
     // The other direction's numbers are long too.
     let mut back = ack(Side::Destination, &world.seen);
     back.options.timestamps = world.echo(Side::Destination);

@@ -147,8 +147,8 @@ impl Flow {
         self.ack.map(|ack| self.written(ack))
     }
 
-    /// Returns `dsn` in the width that the hosts use. A host writes all bits once its numbers could be mistaken for others
-    /// (RFC 8684 section 3.3.1), and this relay may take minutes to deliver what it holds.
+    /// Returns `dsn` in the width that the hosts use. A host writes all bits once its numbers could be mistaken for
+    /// others (RFC 8684 section 3.3.1), and this relay may take minutes to deliver what it holds.
     pub(super) fn written(&self, dsn: Dsn) -> DataSeq {
         if self.is_long() { DataSeq::Long(dsn.0) } else { DataSeq::Short(dsn.low()) }
     }

@@ -27,8 +27,8 @@ pub enum DestinationEvent {
         /// The new number.
         count: u64,
     },
-    /// The source forbids further subflows to its address (RFC 8684 section 3.1, flag C). No relay can carry one, so the
-    /// connection stays on its first subflow, and relay selection has ended.
+    /// The source forbids further subflows to its address (RFC 8684 section 3.1, flag C). No relay can carry one, so
+    /// the connection stays on its first subflow, and relay selection has ended.
     JoinsForbidden,
     /// A relay swallowed data.
     Guilty(RelayId),
