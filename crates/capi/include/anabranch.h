@@ -63,6 +63,8 @@ typedef enum AnabranchStatus {
   ANABRANCH_STATUS_INTERNAL = -10,
   // The setting cannot change once the connection exists.
   ANABRANCH_STATUS_FIXED = -11,
+  // The peer forbids further subflows to that address and port (RFC 8684 section 3.1, flag C).
+  ANABRANCH_STATUS_JOINS_FORBIDDEN = -12,
 } AnabranchStatus;
 
 // Kinds of agents' events, with the meaningful members of `AnabranchAgentEvent` besides `kind` and `at_ns`.
@@ -100,6 +102,9 @@ typedef enum AnabranchAgentEventKind {
   // Of a source: a relay that acknowledges at once reports how long data take from it to the destination.
   // `connection` and `address_id` name the path that leads over it; `delay_ns`.
   ANABRANCH_AGENT_EVENT_KIND_DELAY = 13,
+  // Of a destination: the source forbids further subflows to its address (RFC 8684 section 3.1, flag C). The
+  // connection stays on its first subflow, and no more relays are selected.
+  ANABRANCH_AGENT_EVENT_KIND_JOINS_FORBIDDEN = 14,
 } AnabranchAgentEventKind;
 
 // Why a destination wants another set of relays.
@@ -697,6 +702,8 @@ const char *anabranch_last_error(void);
 // Opens a subflow (RFC 6897 TCP_MULTIPATH_ADD). Port zero in `local` lets the endpoint choose one. Returns the number
 // of the subflow within its connection, in order of creation from zero. Also returns `ANABRANCH_STATUS_NOT_MPTCP`
 // until the peer has acknowledged data of a connection that this side opened (RFC 8684 section 3.1): try again then.
+// `ANABRANCH_STATUS_JOINS_FORBIDDEN` if the peer takes no further subflows at `remote`: join an address that it
+// announces.
 //
 // # Safety
 // Pointers are null or valid.

@@ -40,6 +40,8 @@ pub enum AnabranchStatus {
     Internal = -10,
     /// The setting cannot change once the connection exists.
     Fixed = -11,
+    /// The peer forbids further subflows to that address and port (RFC 8684 section 3.1, flag C).
+    JoinsForbidden = -12,
 }
 
 /// Result of a function body: a status that is not an error, or a failure.
@@ -91,6 +93,7 @@ impl From<ConnectError> for Failure {
             ConnectError::InUse => AnabranchStatus::InUse,
             ConnectError::Limit => AnabranchStatus::Limit,
             ConnectError::NotMptcp => AnabranchStatus::NotMptcp,
+            ConnectError::JoinsForbidden(_) => AnabranchStatus::JoinsForbidden,
             ConnectError::FamilyMismatch
             | ConnectError::NoPeer(_)
             | ConnectError::NoLocalAddress
@@ -198,6 +201,10 @@ mod tests {
     fn an_error_says_why() {
         assert_eq!(guard(|| Err(ConnectError::Limit.into())), AnabranchStatus::Limit);
         assert_eq!(last_error(), "limit reached");
+        let remote = "192.0.2.1:80".parse().unwrap();
+        let forbidden = || Err(ConnectError::JoinsForbidden(remote).into());
+        assert_eq!(guard(forbidden), AnabranchStatus::JoinsForbidden);
+        assert!(last_error().starts_with("the peer forbids further subflows to 192.0.2.1:80"));
         assert_eq!(guard(|| Err(ConnectionError::UnknownSubflow.into())), AnabranchStatus::Unknown);
         assert_eq!(guard(|| Ok(AnabranchStatus::Again)), AnabranchStatus::Again);
         assert_eq!(last_error(), "no such subflow");

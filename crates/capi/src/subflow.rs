@@ -9,6 +9,8 @@ use crate::status::AnabranchStatus;
 /// Opens a subflow (RFC 6897 TCP_MULTIPATH_ADD). Port zero in `local` lets the endpoint choose one. Returns the number
 /// of the subflow within its connection, in order of creation from zero. Also returns `ANABRANCH_STATUS_NOT_MPTCP`
 /// until the peer has acknowledged data of a connection that this side opened (RFC 8684 section 3.1): try again then.
+/// `ANABRANCH_STATUS_JOINS_FORBIDDEN` if the peer takes no further subflows at `remote`: join an address that it
+/// announces.
 ///
 /// # Safety
 /// Pointers are null or valid.

@@ -568,7 +568,7 @@ impl Endpoint {
     }
 
     /// Opens a subflow (RFC 6897 TCP_MULTIPATH_ADD). If the port of `local` is zero, the endpoint chooses one. Possible
-    /// from [`Event::FullyEstablished`] on.
+    /// from [`Event::FullyEstablished`] on, unless the peer forbids subflows to `remote`.
     ///
     /// # Errors
     /// [`ConnectError`]; then nothing is opened.

@@ -162,6 +162,10 @@ pub enum ConnectError {
     /// No host can be there: port 0, or an address that is unspecified or not that of one host.
     #[error("{0} is not a peer's address: name the address of one host, and a port above 0")]
     NoPeer(SocketAddr),
+    /// The peer forbids further subflows to this address and port, those of its first one (RFC 8684 section 3.1, flag
+    /// C). Addresses that it announces may be joined.
+    #[error("the peer forbids further subflows to {0}: join an address that it announces")]
+    JoinsForbidden(SocketAddr),
     /// The local address is unspecified, and no address of its family is known.
     #[error("no local address of this family is known: name one")]
     NoLocalAddress,

@@ -33,6 +33,11 @@ impl Label {
         Self { dsn: self.dsn + u64::from(octets), ..self }
     }
 
+    /// Labels the same octets, now that their place in the data sequence is known to be `shift` further on.
+    pub(crate) const fn moved(self, shift: u64) -> Self {
+        Self { dsn: Dsn(self.dsn.0.wrapping_add(shift)), ..self }
+    }
+
     /// Returns the data sequence number of the first octet.
     pub(crate) const fn dsn(&self) -> Dsn {
         self.dsn

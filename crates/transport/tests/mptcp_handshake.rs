@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use transport::error::{CloseReason, Violation};
+use transport::error::{CloseReason, ConnectError, Violation};
 use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, Received};
 use units::{Duration, Instant, SeqNr};
 use wire::mptcp::{CapableFlags, DataSeq, Dss, Key, MpCapable, MptcpOption};
@@ -277,6 +277,43 @@ fn an_address_that_forbids_joins_gets_none() {
         });
         let (client, _) = pair.establish(mesh.clone());
         assert_eq!(pair.client.stats(client).unwrap().subflows.len(), if forbids { 1 } else { 2 });
+    }
+}
+
+/// The same by hand: whoever asks for such a join is told why there is none. An announcement of that address changes
+/// nothing.
+#[test]
+fn joins_by_hand_to_an_address_that_forbids_them_are_refused() {
+    for forbidding in [Side::Client, Side::Server] {
+        let mut pair = Pair::new(&[10, 10], config(), 1);
+        pair.interfere = change(move |side, segment| {
+            for option in &mut segment.options.mptcp {
+                match option {
+                    // The third ACK repeats the flags of the SYN.
+                    MptcpOption::Capable(capable) if side == forbidding => {
+                        capable.flags = capable.flags.union(CapableFlags::NO_JOIN_TO_THIS_ADDRESS);
+                    }
+                    _ => {}
+                }
+            }
+        });
+        let (client, server) = pair.establish(config());
+        let port = pair.client.stats(client).unwrap().subflows[0].local.port();
+        let at_client = |path| SocketAddr::new(client_address(path).ip(), port);
+        let at_server = |path| SocketAddr::new(server_address(path).ip(), 0);
+        let (joins, [own, id], local, [remote, other]) = match forbidding {
+            Side::Server => (Side::Client, [server, client], client_address(1), [server_address(0), server_address(1)]),
+            Side::Client => (Side::Server, [client, server], at_server(1), [at_client(0), at_client(1)]),
+        };
+        let now = pair.now;
+        pair.endpoint(forbidding).announce_address(own, remote.ip(), Some(remote.port()), now).unwrap();
+        pair.run_for(Duration::from_secs(1));
+        let now = pair.now;
+        let refused = pair.endpoint(joins).add_subflow(id, local, remote, false, now);
+        assert_eq!(refused, Err(ConnectError::JoinsForbidden(remote)));
+        assert!(pair.endpoint(joins).add_subflow(id, local, other, false, now).is_ok());
+        let events = if joins == Side::Client { &pair.client_events } else { &pair.server_events };
+        assert!(!events.iter().any(|event| matches!(event, Event::AddressAnnounced { .. })), "{events:?}");
     }
 }
 

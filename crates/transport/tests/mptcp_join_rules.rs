@@ -1,7 +1,8 @@
 //! The rules of RFC 8684 section 3.2 for the four segments of a join, segment by segment.
 
-use wire::mptcp::{MpJoin, MpTcpRst, MptcpOption, ResetReason};
-use wire::{Flags, Segment, mptcp::AddressId};
+use transport::SubflowId;
+use wire::mptcp::{AddressId, MpFastclose, MpJoin, MpTcpRst, MptcpOption, RemoveAddr, ResetReason};
+use wire::{Flags, Segment};
 
 use crate::script::{Script, mptcp_config as config};
 
@@ -149,4 +150,40 @@ fn a_join_before_the_keys_is_not_refused() {
     script.expect("A 1 ack 1 dack 1");
     script.inject("2: S 0 mss 1000 sackok join");
     script.expect("2: SA 0 ack 1 join");
+}
+
+/// RFC 9293 section 3.10.5: a SYN that was not answered is taken back silently, whatever ends the subflow.
+#[test]
+fn a_join_that_nobody_answered_ends_silently() {
+    type End = fn(&mut Script);
+    let ends: [(&str, End); 5] = [
+        ("removed", |script| {
+            script.command(|endpoint, id, now| endpoint.remove_subflow(id, SubflowId(1), now)).unwrap();
+        }),
+        ("withdrawn here", |script| {
+            let local = "10.0.0.3".parse().unwrap();
+            script.command(|endpoint, id, now| endpoint.withdraw_address(id, local, now)).unwrap();
+        }),
+        ("withdrawn by the peer", |script| {
+            let option = MptcpOption::RemoveAddr(RemoveAddr { address_ids: [AddressId(0)].into_iter().collect() });
+            script.inject_with("A 1 ack 1 dack 1", |segment| segment.options.mptcp.push(option));
+        }),
+        ("closed by the peer", |script| {
+            let receiver_key = script.known.key.unwrap();
+            let option = MptcpOption::Fastclose(MpFastclose { receiver_key });
+            script.inject_with("A 1 ack 1 dack 1", |segment| segment.options.mptcp.push(option));
+        }),
+        ("finished", |script| {
+            script.shutdown();
+            script.inject("A 1 ack 1 dack 2 dfin 1");
+        }),
+    ];
+    for (name, end) in ends {
+        let (mut script, _) = joining();
+        end(&mut script);
+        let sent = script.drain_segments();
+        script.run_for(10_000);
+        let is_of_join = |segment: &Segment| segment.src.port() == 5000;
+        assert!(!sent.iter().chain(&script.drain_segments()).any(is_of_join), "{name}: {sent:?}");
+    }
 }

@@ -59,6 +59,9 @@ pub enum AnabranchAgentEventKind {
     /// Of a source: a relay that acknowledges at once reports how long data take from it to the destination.
     /// `connection` and `address_id` name the path that leads over it; `delay_ns`.
     Delay = 13,
+    /// Of a destination: the source forbids further subflows to its address (RFC 8684 section 3.1, flag C). The
+    /// connection stays on its first subflow, and no more relays are selected.
+    JoinsForbidden = 14,
 }
 
 /// Why a destination wants another set of relays.
@@ -191,6 +194,7 @@ impl AnabranchAgentEvent {
             DestinationEvent::Selection(report) => Self::selection(report),
             DestinationEvent::Offered { at, relay, offer } => Self::offered(*at, *relay, offer),
             DestinationEvent::ActiveSet { at, count } => Self { count: *count, ..Self::at(Kind::ActiveSet, *at) },
+            DestinationEvent::JoinsForbidden => Self::at(Kind::JoinsForbidden, now),
             DestinationEvent::Guilty(relay) => Self { relay: relay.0, ..Self::at(Kind::Guilty, now) },
             DestinationEvent::GaveUp { silence, .. } => Self { flag: *silence, ..Self::at(Kind::GaveUp, now) },
         }

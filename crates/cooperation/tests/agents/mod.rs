@@ -4,6 +4,7 @@ mod clocked;
 mod crowd;
 mod disorder;
 mod fast_clock;
+mod forbidden_joins;
 mod full;
 mod late_start;
 mod new_address;

@@ -18,7 +18,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
 use host::Agent;
-use transport::error::{CloseReason, Violation};
+use transport::error::{CloseReason, ConnectError, Violation};
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, SubflowId};
 use units::{Duration, Instant};
 use wire::{Flags, Payload, Segment, TooBig};
@@ -193,11 +193,14 @@ impl Inquirer {
                     break;
                 };
                 let local = SocketAddr::new(self.tests[over].order.local, 0);
-                if let Ok(subflow) = endpoint.add_subflow(connection, local, self.tests[base].order.remote, false, now)
-                {
-                    let until = now + JOIN_MAX;
-                    self.attempts.push(Attempt { base, over, subflow, tries: 1, until, outcome: None });
-                }
+                let begun = endpoint.add_subflow(connection, local, self.tests[base].order.remote, false, now);
+                let (subflow, until, outcome) = match begun {
+                    Ok(subflow) => (subflow, now + JOIN_MAX, None),
+                    // The server has refused it beforehand. There is no subflow; the first one is nobody's join.
+                    Err(ConnectError::JoinsForbidden(_)) => (SubflowId(0), now, Some(JoinOutcome::Refused)),
+                    Err(_) => continue,
+                };
+                self.attempts.push(Attempt { base, over, subflow, tries: 1, until, outcome });
             }
         }
     }

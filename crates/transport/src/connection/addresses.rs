@@ -336,7 +336,7 @@ impl Connection {
         let mut named = self.addresses.remote.iter().filter(|(id, _)| *id == address_id);
         let known = named.any(|(_, known)| known.ip() != remote.ip() || *known == remote);
         let full = self.addresses.remote.len() > self.config.remote_addresses_max;
-        if known || full || !is_unicast(remote) {
+        if known || full || !is_unicast(remote) || self.forbids_joins_to(remote) {
             return;
         }
         self.addresses.remote.push((address_id, remote));
@@ -375,10 +375,11 @@ impl Connection {
         subflow.prio_told = Some(host.events.replace_or_push(subflow.prio_told, event));
     }
 
-    /// Adds the next option about addresses.
+    /// Adds the next option about addresses if subflow `id` is one that may be chosen for it: the peer of one that ends
+    /// may read no more.
     #[inline]
     pub(super) fn add_address_option(&mut self, id: SubflowId, segment: &mut Segment) {
-        if self.addresses.has_due() {
+        if self.addresses.has_due() && self.subflows[id].is_usable() {
             self.add_address_option_due(id, segment);
         }
     }

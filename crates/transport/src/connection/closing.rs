@@ -46,7 +46,8 @@ impl Connection {
         }
     }
 
-    /// Ends the connection at once: MP_FASTCLOSE on every subflow, or RST.
+    /// Ends the connection at once: MP_FASTCLOSE on every subflow, or RST. MP_FASTCLOSE contains the peer's key, so a
+    /// host that has not proved that it knows the keys gets a RST without it.
     pub(crate) fn abort(&mut self, reason: CloseReason, host: &mut Host, now: Instant) {
         if self.is_closed() {
             return;
@@ -54,12 +55,10 @@ impl Connection {
         let fastclose = self.remote_key().map(|receiver_key| MptcpOption::Fastclose(MpFastclose { receiver_key }));
         for subflow in &mut self.subflows {
             subflow.close_reason.get_or_insert(reason);
-            if subflow.tcb.state == State::SynSent {
-                subflow.tcb.close();
-            } else {
+            if subflow.is_proven() {
                 subflow.reset_options.extend(fastclose.clone());
-                subflow.tcb.request_reset();
             }
+            subflow.tcb.request_reset();
         }
         self.finish(reason, host, now);
     }

@@ -95,6 +95,11 @@ impl Connection {
         self.addresses.join_to_first = !capable.flags.contains(CapableFlags::NO_JOIN_TO_THIS_ADDRESS);
     }
 
+    /// Whether the peer forbids joins to `remote`, whatever it announced (RFC 8684 section 3.1, flag C).
+    pub(super) fn forbids_joins_to(&self, remote: SocketAddr) -> bool {
+        !self.addresses.join_to_first && remote == self.first_remote
+    }
+
     /// Returns how many more subflows may be opened.
     pub(super) fn subflows_left(&self) -> usize {
         if self.subflows.len() >= LINGERING_MAX {
@@ -121,6 +126,9 @@ impl Connection {
         }
         if !is_unicast(remote) {
             return Err(ConnectError::NoPeer(remote));
+        }
+        if self.forbids_joins_to(remote) {
+            return Err(ConnectError::JoinsForbidden(remote));
         }
         if local.ip().is_unspecified() {
             return Err(ConnectError::NoLocalAddress);
@@ -514,9 +522,10 @@ impl Connection {
     }
 }
 
-/// Option room of a data segment: a DSS with mapping, 4-octet data sequence number and checksum or padding.
-pub(crate) fn dss_room(long_data_ack: bool) -> u32 {
-    if long_data_ack { 24 } else { 20 }
+/// Option room of a data segment: a DSS with DATA_ACK, mapping, and checksum or padding. Long numbers have 8 octets
+/// instead of 4.
+pub(crate) fn dss_room(long_data_ack: bool, long_number: bool) -> u32 {
+    20 + if long_data_ack { 4 } else { 0 } + if long_number { 4 } else { 0 }
 }
 
 fn capable_flags(checksum: bool) -> CapableFlags {

@@ -2,7 +2,7 @@
 //!
 //! A peer may announce whatever addresses it likes, withdraw them and announce others (RFC 8684 section 3.4). Each makes
 //! a path manager send a SYN from every local address. Without a limit, a peer could make this host scan a network, or
-//! flood a third party: one ADD_ADDR and one REMOVE_ADDR for each SYN and RST.
+//! flood a third party: one ADD_ADDR and one REMOVE_ADDR for each SYN.
 
 use units::{Duration, Instant};
 

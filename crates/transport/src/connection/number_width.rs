@@ -12,18 +12,12 @@ use super::Connection;
 /// Acknowledged octets from which on numbers are long. Together with a window, which is no larger, short numbers span
 /// half of what they can distinguish.
 const SHORT_BYTES: u64 = 1 << 30;
-/// Octets by which a long number exceeds a short one.
-const WIDER_BYTES: u32 = 4;
 
 impl Connection {
-    fn sends_long_numbers(&self) -> bool {
+    /// Whether our data have long numbers now.
+    pub(super) fn sends_long_numbers(&self) -> bool {
         // MPTCP-rec needs the room for its rounds.
         self.sender.buffer.start().since(self.sender.first) >= SHORT_BYTES && self.rate_control().is_none()
-    }
-
-    /// Returns the option room that data segments need beyond that of short numbers.
-    pub(super) fn wider_number_bytes(&self) -> u32 {
-        if self.sends_long_numbers() { WIDER_BYTES } else { 0 }
     }
 
     /// Returns one of our data sequence numbers in the width to send.

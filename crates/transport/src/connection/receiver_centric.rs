@@ -108,7 +108,7 @@ impl Connection {
     /// Returns the option space that every data segment needs.
     pub(super) fn data_option_room(&self, long_data_ack: bool) -> u32 {
         let round = if self.rate_control().is_some() { ROUND_BYTES } else { 0 };
-        dss_room(long_data_ack) + self.wider_number_bytes() + round
+        dss_room(long_data_ack, self.sends_long_numbers()) + round
     }
 
     /// Includes subflow `id`, which is ready for data.

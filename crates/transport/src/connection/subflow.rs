@@ -146,9 +146,20 @@ impl Subflow {
         self.backup_for_peer || self.backup_here
     }
 
+    /// Whether its other end is the connection's peer. Anyone who has seen the token can answer or begin a join; only
+    /// who knows the keys can prove it (RFC 8684 section 3.2).
+    pub(crate) fn is_proven(&self) -> bool {
+        !matches!(self.handshake, Handshake::Join { .. } | Handshake::JoinAccepted { .. })
+    }
+
     /// Whether data may be sent on it.
     pub(crate) fn is_usable(&self) -> bool {
         matches!(self.handshake, Handshake::Complete) && !self.closing && self.tcb.state.can_send()
+    }
+
+    /// Whether a DATA_FIN without data may leave on it. Even behind its own FIN it may still be the only one left.
+    pub(crate) fn can_end_stream(&self) -> bool {
+        self.handshake == Handshake::Complete && !self.is_finished()
     }
 
     /// No sign of life for a retransmission time-out: the peer answers neither data nor window probes.

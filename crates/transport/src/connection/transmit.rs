@@ -210,8 +210,12 @@ impl Connection {
         Dss { mapping: Some(mapping), ..self.ack_signal() }
     }
 
-    /// Adds the options of a segment without data.
+    /// Adds the options of a segment without data. A host that has proved nothing yet learns nothing of the connection,
+    /// and takes away nothing that is sent once.
     fn add_control_options(&mut self, id: SubflowId, segment: &mut Segment, now: Instant) {
+        if !self.subflows[id].is_proven() {
+            return;
+        }
         let fresh = self.subflows[id].tcb.is_fresh(segment);
         let tcb = &mut self.subflows[id].tcb;
         self.receiver.fail_due.take_if(|dsn| carry(&MptcpOption::Fail(MpFail { dsn: *dsn }), segment, tcb));
@@ -248,11 +252,12 @@ impl Connection {
                 return;
             }
         }
-        let signal = match self.sender.data_fin.filter(|_| self.sender.data_fin_due) {
+        let ends = self.sender.data_fin_due && self.subflows[id].can_end_stream();
+        let signal = match self.sender.data_fin.filter(|_| ends) {
             Some(fin) => self.data_fin_signal(fin),
             None => self.ack_signal(),
         };
-        self.sender.data_fin_due = false;
+        self.sender.data_fin_due &= !ends;
         segment.options.mptcp.push(MptcpOption::Dss(signal));
         let subflow = &mut self.subflows[id];
         if subflow.prio_due {
@@ -526,11 +531,8 @@ impl Connection {
 
     /// Sends the DATA_FIN on its own, on the subflow most likely to deliver it; on repetition, subflows take turns.
     pub(super) fn send_data_fin(&mut self) {
-        let usable = self
-            .subflows
-            .iter_mut()
-            .filter(|subflow| subflow.handshake == Handshake::Complete && !subflow.is_finished());
-        if let Some(subflow) = usable.min_by_key(|subflow| {
+        let able = self.subflows.iter_mut().filter(|subflow| subflow.can_end_stream());
+        if let Some(subflow) = able.min_by_key(|subflow| {
             let is_suspect = subflow.suspension.is_some();
             (subflow.is_stale(), subflow.data_fins, is_suspect, !subflow.is_usable(), subflow.is_backup())
         }) {

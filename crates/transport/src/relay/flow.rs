@@ -16,8 +16,10 @@ const WINDOW_MAX: u64 = 0xffff << 14;
 #[derive(Debug)]
 pub(super) struct Flow {
     space: DataSpace,
-    /// Shift of all located numbers since it was last taken.
+    /// Shift of all located numbers since the mappings of arriving data were last moved.
     moved: u64,
+    /// The same for the labels of leaving data.
+    labels_moved: u64,
     /// The host's DATA_ACK.
     ack: Option<Dsn>,
     /// The host takes data below this number.
@@ -48,6 +50,7 @@ impl Flow {
         Self {
             space: DataSpace::default(),
             moved: 0,
+            labels_moved: 0,
             ack: None,
             edge: None,
             told: None,
@@ -92,6 +95,7 @@ impl Flow {
     fn shift(&mut self, shift: u64) {
         if shift != 0 {
             self.moved = self.moved.wrapping_add(shift);
+            self.labels_moved = self.labels_moved.wrapping_add(shift);
             let shifted = |dsn: &mut Dsn| *dsn = Dsn(dsn.0.wrapping_add(shift));
             self.ack.iter_mut().chain(&mut self.edge).chain(&mut self.fin).for_each(shifted);
             self.told = self.told.map(|(ack, edge)| (Dsn(ack.0.wrapping_add(shift)), Dsn(edge.0.wrapping_add(shift))));
@@ -100,13 +104,18 @@ impl Flow {
         }
     }
 
-    /// Takes the shift to add to numbers that were located before it was last taken.
+    /// Takes the shift to add to the mappings of arriving data that were located before it was last taken.
     pub(super) fn take_moved(&mut self) -> u64 {
         core::mem::take(&mut self.moved)
     }
 
+    /// Takes the shift to add to the labels of leaving data that were located before it was last taken.
+    pub(super) fn take_labels_moved(&mut self) -> u64 {
+        core::mem::take(&mut self.labels_moved)
+    }
+
     /// Returns the present place of `dsn`, whose high bits may have been guessed.
-    pub(super) fn locate(&self, dsn: Dsn) -> Dsn {
+    fn locate(&self, dsn: Dsn) -> Dsn {
         self.space.locate(DataSeq::Short(dsn.low()))
     }
 
@@ -135,8 +144,13 @@ impl Flow {
 
     /// Returns the DATA_ACK to pass on, once the host has sent one.
     pub(super) fn data_ack(&self) -> Option<DataSeq> {
-        let ack = self.ack?;
-        Some(if self.space.is_long() { DataSeq::Long(ack.0) } else { DataSeq::Short(ack.low()) })
+        self.ack.map(|ack| self.written(ack))
+    }
+
+    /// Returns `dsn` in the width that the hosts use. A host writes all bits once its numbers could be mistaken for
+    /// others (RFC 8684 section 3.3.1), and this relay may take minutes to deliver what it holds.
+    pub(super) fn written(&self, dsn: Dsn) -> DataSeq {
+        if self.is_long() { DataSeq::Long(dsn.0) } else { DataSeq::Short(dsn.low()) }
     }
 
     /// Returns the window to announce: widened by `widened` octets, and at most `free` octets of memory.

@@ -167,9 +167,7 @@ impl Leg {
 
     /// Ends the leg at once with a RST that carries `options`, or silently if no host has answered yet.
     pub(super) fn reset(&mut self, options: impl IntoIterator<Item = MptcpOption>) {
-        if self.tcb.state == State::SynSent {
-            self.tcb.close();
-        } else if !self.tcb.is_over() {
+        if !self.tcb.is_over() {
             self.reset_options.extend(options);
             self.tcb.request_reset();
         }

@@ -4,7 +4,7 @@ use units::Dsn;
 use units::narrow::u16_from;
 use wire::Segment;
 use wire::checksum::dss_checksum;
-use wire::mptcp::{DataSeq, Dss, Mapping, MpJoin, MptcpOption};
+use wire::mptcp::{Dss, Mapping, MpJoin, MptcpOption};
 
 use super::Side;
 use super::splice::{NO_DATA, Splice};
@@ -33,7 +33,10 @@ impl Splice {
     fn add_mapping(&mut self, side: Side, label: Label, segment: &mut Segment) {
         let mut signal = self.ack_signal(side);
         let known = label.first_mapping();
-        let (mapping, data_fin) = known.unwrap_or_else(|| self.map(side, label.dsn(), segment));
+        let (mapping, data_fin) = match known {
+            Some((mapping, data_fin)) => (self.mapped_again(side, mapping, label.dsn()), data_fin),
+            None => self.map(side, label.dsn(), segment),
+        };
         if let (None, Some(leg)) = (known, &mut self.legs[side]) {
             leg.tcb.relabel(label.sent_with(mapping, data_fin));
         }
@@ -41,15 +44,19 @@ impl Splice {
         segment.options.mptcp.push(MptcpOption::Dss(signal));
     }
 
+    /// Returns the mapping for a repetition: the first one, of octets near `dsn`, with its number in the present width.
+    fn mapped_again(&self, side: Side, mapping: Mapping, dsn: Dsn) -> Mapping {
+        Mapping { dsn: self.flows[side].written(mapping.dsn.expand(dsn)), ..mapping }
+    }
+
     /// Maps data to this leg's sequence numbers, including the end of the stream if they reach it.
     fn map(&self, side: Side, dsn: Dsn, segment: &Segment) -> (Mapping, bool) {
-        let dsn = self.flows[side].locate(dsn);
         let data_len = segment.payload.len();
         let data_fin = self.flows[side].fin == Some(dsn + data_len as u64);
         let len = u16_from(data_len as u64 + u64::from(data_fin));
         let ssn = self.legs[side].as_ref().map_or(0, |leg| segment.seq.since(leg.tcb.iss()));
         let checksum = self.checksum.then(|| dss_checksum(dsn, ssn, len, core::iter::once(&segment.payload)));
-        (Mapping { dsn: DataSeq::Short(dsn.low()), ssn, len, checksum }, data_fin)
+        (Mapping { dsn: self.flows[side].written(dsn), ssn, len, checksum }, data_fin)
     }
 
     fn add_signals(&mut self, side: Side, segment: &mut Segment) {
@@ -66,7 +73,7 @@ impl Splice {
         if let Some(fin) = flow.fin.filter(|_| is_ready && is_fresh) {
             flow.fin_due = false;
             let checksum = self.checksum.then(|| dss_checksum(fin, 0, 1, NO_DATA));
-            signal.mapping = Some(Mapping { dsn: DataSeq::Short(fin.low()), ssn: 0, len: 1, checksum });
+            signal.mapping = Some(Mapping { dsn: flow.written(fin), ssn: 0, len: 1, checksum });
             signal.data_fin = true;
         }
         segment.options.mptcp.push(MptcpOption::Dss(signal));

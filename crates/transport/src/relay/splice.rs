@@ -243,7 +243,7 @@ impl Splice {
     fn on_joined(&mut self) {
         self.stage = Stage::Joined;
         for side in [Side::Source, Side::Destination] {
-            let room = dss_room(self.flows[side.opposite()].is_long());
+            let room = self.data_room(side);
             if let Some(leg) = &mut self.legs[side] {
                 leg.admit(room);
                 if side == self.near {
@@ -282,7 +282,26 @@ impl Splice {
         true
     }
 
+    /// Returns the option room that data towards `side` need.
+    fn data_room(&self, side: Side) -> u32 {
+        dss_room(self.flows[side.opposite()].is_long(), self.flows[side].is_long())
+    }
+
+    /// Handles a DSS of the host at `side`. Returns false if it breaks the rules.
     fn on_dss(&mut self, side: Side, dss: &Dss, window: u16) -> bool {
+        let are_long = |flows: &PerSide<Flow>| [Side::Source, Side::Destination].map(|side| flows[side].is_long());
+        let were_long = are_long(&self.flows);
+        let keeps_rules = self.take_signal(side, dss, window);
+        if self.stage == Stage::Joined && were_long != are_long(&self.flows) {
+            for side in [Side::Source, Side::Destination] {
+                let room = self.data_room(side);
+                self.legs[side].iter_mut().for_each(|leg| leg.tcb.change_reserved_options(room));
+            }
+        }
+        keeps_rules
+    }
+
+    fn take_signal(&mut self, side: Side, dss: &Dss, window: u16) -> bool {
         let Some(leg) = &self.legs[side] else { return true };
         if let Some(ack) = dss.data_ack {
             let window_bytes = u64::from(window) << leg.tcb.snd_wscale();
@@ -299,9 +318,7 @@ impl Splice {
             return false;
         }
         let flow = &mut self.flows[to];
-        let was_long = flow.is_long();
         let dsn = flow.learn(mapping.dsn);
-        let is_long = flow.is_long();
         let data_len = mapping.len - u16::from(data_fin);
         self.checksum |= mapping.checksum.is_some();
         if data_fin {
@@ -312,9 +329,6 @@ impl Splice {
         if data_fin {
             // The sender of a DATA_FIN waits for its DATA_ACK.
             leg.tcb.demand_ack();
-        }
-        if is_long && !was_long && self.stage == Stage::Joined {
-            leg.tcb.change_reserved_options(dss_room(true));
         }
         match &mut self.legs[to] {
             Some(leg) if data_fin && data_len == 0 => leg.tcb.demand_fresh_ack(),
@@ -405,9 +419,18 @@ impl Splice {
         }
     }
 
+    /// Moves the labels of the data that the leg holds, if more is known of their numbers by now.
+    fn move_labels(&mut self, to: Side) {
+        let shift = self.flows[to].take_labels_moved();
+        if let Some(leg) = self.legs[to].as_mut().filter(|_| shift != 0) {
+            leg.tcb.relabel_all(|label| label.moved(shift));
+        }
+    }
+
     /// Hands data to the leg in the pieces that arrived. The leg cuts them to its path MTU when it sends them; whole
     /// pieces can probe a path that carries less than the other leg's (RFC 8899).
     fn pump(&mut self, to: Side) {
+        self.move_labels(to);
         // A host that obeys the other's window needs no second guard, whose knowledge of that window would be worse.
         let within_edge = to == Side::Destination && self.widened_bytes > 0;
         let Some(leg) = self.legs[to].as_mut().filter(|_| self.stage == Stage::Joined) else { return };
@@ -461,6 +484,7 @@ impl Splice {
             offload_max: self.config.tcp.super_segment_max(),
             more: false,
         };
+        self.move_labels(side);
         let leg = self.legs[side].as_mut()?;
         if !leg.tcb.has_something_to_send() {
             return None;

@@ -278,10 +278,11 @@ impl Tcb {
         self.state = state;
     }
 
-    /// Sends a RST and closes.
+    /// Sends a RST and closes. In SYN-SENT it closes silently (RFC 9293 section 3.10.5): nobody is known to be there.
     pub(crate) fn request_reset(&mut self) {
-        if self.state != State::Closed {
-            self.close();
+        let is_answered = !matches!(self.state, State::SynSent | State::Closed);
+        self.close();
+        if is_answered {
             self.due = Due::RESET;
         }
     }

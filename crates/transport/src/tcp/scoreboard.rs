@@ -608,6 +608,11 @@ impl Scoreboard {
         }
     }
 
+    /// Replaces all labels.
+    pub(crate) fn relabel_all(&mut self, change: impl Fn(Label) -> Label) {
+        self.ring.iter_mut().for_each(|sent| sent.label = change(sent.label));
+    }
+
     /// Replaces the label of the latest segment.
     pub(crate) fn relabel_last(&mut self, label: Label) {
         if let Some(sent) = self.ring.back_mut() {

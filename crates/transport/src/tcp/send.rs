@@ -367,6 +367,12 @@ impl Tcb {
         Some(OutgoingKind::Control)
     }
 
+    /// Replaces the labels of all data that it holds.
+    pub(crate) fn relabel_all(&mut self, change: impl Fn(Label) -> Label) {
+        self.board.relabel_all(&change);
+        self.unsent.iter_mut().for_each(|chunk| chunk.label = change(chunk.label));
+    }
+
     /// Replaces the label of the segment with data just sent for the first time.
     pub(crate) fn relabel(&mut self, label: Label) {
         self.board.relabel_last(label);

@@ -27,6 +27,9 @@ pub enum DestinationEvent {
         /// The new number.
         count: u64,
     },
+    /// The source forbids further subflows to its address (RFC 8684 section 3.1, flag C). No relay can carry one, so
+    /// the connection stays on its first subflow, and relay selection has ended.
+    JoinsForbidden,
     /// A relay swallowed data.
     Guilty(RelayId),
     /// The destination gave up the connection: octets never arrived, and no relay is left to exclude.

@@ -6,8 +6,12 @@
 
 use core::net::{IpAddr, SocketAddr};
 
+use transport::error::ConnectError;
 use transport::{ConnectionId, Endpoint, Event, SubflowId};
 use units::Instant;
+
+use super::DestinationEvent;
+use super::event::Events;
 
 /// The first subflow of a connection.
 pub(super) const FIRST: SubflowId = SubflowId(0);
@@ -31,11 +35,15 @@ impl FirstPath {
         }
     }
 
-    pub fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
+    pub fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
         match event {
             Event::FullyEstablished(connection) => {
+                let local = SocketAddr::new(self.local, 0);
                 // If the join is refused, the connection stays on its subflow.
-                let _ = endpoint.add_subflow(*connection, SocketAddr::new(self.local, 0), self.source, false, now);
+                let joined = endpoint.add_subflow(*connection, local, self.source, false, now);
+                if let Err(ConnectError::JoinsForbidden(_)) = joined {
+                    events.push_back(DestinationEvent::JoinsForbidden);
+                }
             }
             Event::SubflowEstablished { connection, subflow, local, .. }
                 if *subflow != FIRST && local.ip() == self.local =>

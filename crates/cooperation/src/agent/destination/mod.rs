@@ -186,8 +186,16 @@ impl DestinationAgent {
         }
     }
 
+    /// Ends relay selection if the source forbids what it would do.
+    fn end_barred_selection(&mut self) {
+        if self.steering.take_if(|steering| steering.is_barred()).is_some() {
+            self.events.push_back(DestinationEvent::JoinsForbidden);
+        }
+    }
+
     /// Sends all pending messages.
     fn speak(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.end_barred_selection();
         if let Some(ranges) = &mut self.ranges {
             ranges.speak(&self.settings, &mut self.lines, endpoint, now);
         }
@@ -244,7 +252,7 @@ impl Agent for DestinationAgent {
                 steering.handle_event(event, endpoint, now, &mut self.events);
             }
             if let Some(first_path) = &mut self.first_path {
-                first_path.handle_event(event, endpoint, now);
+                first_path.handle_event(event, endpoint, now, &mut self.events);
             }
             if let Some(ranges) = &mut self.ranges {
                 ranges.handle_event(event, &self.settings, endpoint, now);

@@ -32,6 +32,8 @@ pub(super) struct Steering {
     connection: Option<ConnectionId>,
     /// The relay of the first subflow, which the connection itself opens.
     first: RelayId,
+    /// Whether the source forbids further subflows to its address.
+    is_barred: bool,
     /// Whether relays splice the subflows that join over them; they only route the first one.
     spliced: bool,
     subflows: BTreeMap<RelayId, SubflowId>,
@@ -79,6 +81,7 @@ impl Steering {
             heard: BTreeSet::new(),
             connection: None,
             first: all.first.unwrap_or(RelayId(0)),
+            is_barred: false,
             spliced: all.relays_splice,
             subflows: BTreeMap::new(),
             arrived: Arrived::default(),
@@ -118,6 +121,11 @@ impl Steering {
     /// Returns the relay over which the connection begins.
     pub fn first(&self) -> RelayId {
         self.first
+    }
+
+    /// Returns whether the source forbids further subflows to its address: then nothing is left to select.
+    pub fn is_barred(&self) -> bool {
+        self.is_barred
     }
 
     /// Returns the wanted relays, with their offers.
@@ -186,7 +194,7 @@ impl Steering {
     }
 
     fn carry_out(&mut self, command: Command, endpoint: &mut Endpoint, now: Instant) {
-        let Some(connection) = self.connection else { return };
+        let Some(connection) = self.connection.filter(|_| !self.is_barred) else { return };
         match command {
             Command::Add(relay) => {
                 let local = SocketAddr::new(self.paths[usize::from(relay.0)], 0);
@@ -196,6 +204,8 @@ impl Steering {
                     }
                     // The relay is not to blame. Its attempt times out, and is repeated if it is still wanted then.
                     Err(ConnectError::Limit) => {}
+                    // Nor is it here, and no other relay would fare better.
+                    Err(ConnectError::JoinsForbidden(_)) => self.is_barred = true,
                     Err(_) => self.manager.handle_closed(relay, now),
                 }
             }

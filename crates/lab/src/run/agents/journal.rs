@@ -50,6 +50,8 @@ impl Journal {
             }
             // The manager's reports have the sums.
             DestinationEvent::Offered { .. } => {}
+            // No source of a scenario does.
+            DestinationEvent::JoinsForbidden => {}
             DestinationEvent::Guilty(relay) => self.guilty.push(usize::from(relay.0)),
             DestinationEvent::GaveUp { missing, silence: true } => {
                 return Some(format!(

@@ -1,0 +1,122 @@
+//! Subflows whose other end has proved nothing yet (RFC 8684 section 3.2): it learns nothing of the connection, and
+//! takes nothing from it.
+
+use transport::SubflowId;
+
+use crate::script::{Script, mptcp_config as config};
+
+/// An octet below what the engine expects, which it answers at once.
+const STRAY: &str = "A 0+1 ack 1";
+
+/// Creates a connection and a join, as flow 2, of a host that has seen the token. It gets no further than the SYN/ACK.
+fn half_open() -> Script {
+    let mut script = Script::accepted();
+    script.new_flow();
+    script.inject("2: S 0 mss 1000 join");
+    script.expect("2: SA 0 ack 1 join");
+    script
+}
+
+/// Lets the engine close the first subflow, whose FIN the peer has received.
+fn leave_first(script: &mut Script) {
+    script.command(|endpoint, id, now| endpoint.remove_subflow(id, SubflowId(0), now)).unwrap();
+    script.expect("FA 1 ack 1 dack 1");
+    script.inject("A 1 ack 2 dack 1");
+    script.expect_nothing();
+}
+
+/// Creates a connection that the engine opened and whose SYN with MP_JOIN, on flow 2, the peer has not answered.
+fn unanswered() -> Script {
+    let mut script = Script::connect(config());
+    script.expect("S 0 mpc");
+    script.inject("SA 0 ack 1 mss 1000 sackok mpc");
+    script.expect("A 1 ack 1 mpc");
+    script.inject("A 1 ack 1 dack 1");
+    let (local, remote) = ("10.0.0.3:5000".parse().unwrap(), "10.0.0.2:80".parse().unwrap());
+    script.command(|endpoint, id, now| endpoint.add_subflow(id, local, remote, false, now)).unwrap();
+    script.expect("2: S 0 join");
+    script
+}
+
+#[test]
+fn who_has_proved_nothing_learns_no_data_sequence_number() {
+    let mut script = half_open();
+    script.inject(&format!("2: {STRAY}"));
+    script.expect("2: A 1 ack 1");
+    script.inject("2: A 1 ack 1 join");
+    script.expect("2: A 1 ack 1 dack 1");
+    script.inject(&format!("2: {STRAY}"));
+    script.expect("2: A 1 ack 1 dack 1");
+}
+
+/// The same in the other direction: the SYN with MP_JOIN is answered by a SYN that proves nothing (RFC 9293 figure 8).
+#[test]
+fn who_answers_a_join_without_proof_learns_none_either() {
+    let mut script = unanswered();
+    script.inject("2: S 0 mss 1000");
+    script.expect("2: SA 0 ack 1 join");
+    script.inject(&format!("2: {STRAY}"));
+    script.expect("2: A 1 ack 1");
+}
+
+/// What is sent once waits for the peer, although there is no other subflow to send it on.
+#[test]
+fn who_has_proved_nothing_takes_no_option_about_addresses() {
+    let mut script = half_open();
+    leave_first(&mut script);
+    let other = "10.0.0.7".parse().unwrap();
+    script.command(|endpoint, id, now| endpoint.announce_address(id, other, None, now)).unwrap();
+    script.inject(&format!("2: {STRAY}"));
+    script.expect("2: A 1 ack 1");
+    script.inject("2: A 1 ack 1 join");
+    script.expect("2: A 1 ack 1 dack 1 add");
+}
+
+/// Nor does the end of the stream leave there.
+#[test]
+fn who_has_proved_nothing_takes_no_end_of_the_stream() {
+    let mut script = half_open();
+    // Both are due at once, and the subflow that sent last is asked first.
+    let (id, now) = (script.id(), script.now);
+    script.endpoint.shutdown(id, now).unwrap();
+    script.inject(&format!("2: {STRAY}"));
+    let mut sent = script.drain();
+    sent.sort_unstable();
+    assert_eq!(sent, ["2: A 1 ack 1", "A 1 ack 1 dack 1 dfin 1"]);
+}
+
+/// A subflow in TIME-WAIT answers a repeated FIN. Its peer may have closed, and would not read the rest.
+#[test]
+fn what_is_sent_once_does_not_leave_in_time_wait() {
+    let mut script = Script::accepted();
+    leave_first(&mut script);
+    script.inject("FA 1 ack 2 dack 1");
+    script.expect("A 2 ack 2 dack 1");
+    let other = "10.0.0.7".parse().unwrap();
+    script.command(|endpoint, id, now| endpoint.announce_address(id, other, None, now)).unwrap();
+    script.inject("FA 1 ack 2 dack 1");
+    script.expect("A 2 ack 2 dack 1");
+    script.new_flow();
+    script.inject("2: S 0 mss 1000 join");
+    script.expect("2: SA 0 ack 1 join");
+    script.inject("2: A 1 ack 1 join");
+    script.expect("2: A 1 ack 1 dack 1 add");
+    // Now the first subflow has sent last, and is asked first.
+    script.inject("FA 1 ack 2 dack 1");
+    script.expect("A 2 ack 2 dack 1");
+    let (id, now) = (script.id(), script.now);
+    script.endpoint.shutdown(id, now).unwrap();
+    script.inject("FA 1 ack 2 dack 1");
+    script.expect("A 2 ack 2 dack 1");
+    script.expect("2: A 1 ack 1 dack 1 dfin 1");
+}
+
+/// RFC 8684 section 3.5: MP_FASTCLOSE contains the peer's key.
+#[test]
+fn who_has_proved_nothing_does_not_get_the_peers_key() {
+    let mut script = half_open();
+    script.abort();
+    script.expect("RA 1 ack 1 fastclose");
+    script.expect("2: RA 1 ack 1");
+    script.expect_nothing();
+}
