@@ -14,8 +14,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 use wire::Payload;
 
 use crate::kernel_view::lock;
+use crate::program::run_ip;
 use crate::refusal::KERNEL_SUBFLOWS_MAX;
-use crate::source::run_ip;
 
 /// Maximum octets read from the kernel at once.
 const PIECE_BYTES: usize = 1 << 16;

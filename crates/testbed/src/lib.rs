@@ -24,6 +24,7 @@
 //! controllers  the kernel's congestion controllers: its own, and ours with eBPF
 //! adapting     adaptive congestion control over those
 //! stream       a stream that is made while it is sent
+//! program      programs that are run in a namespace
 //! kernel_view  the kernel's state of its subflows
 //! refusal      what a scenario requires that Linux cannot do
 //! emulator     links between namespaces, for any programs that run in them: `anabranch emulate`
@@ -38,6 +39,7 @@ mod ends;
 mod host;
 mod kernel_view;
 mod neighbours;
+mod program;
 mod refusal;
 mod source;
 mod stream;

@@ -21,6 +21,7 @@ use transport::SubflowStats;
 
 use crate::controllers::{self, kernel_name};
 use crate::kernel_view::{Observer, lock};
+use crate::program::run_ip;
 use crate::refusal::KERNEL_SUBFLOWS_MAX;
 use crate::stream::follow;
 
@@ -189,11 +190,12 @@ impl KernelSource for KernelSender {
 
     fn fault(&self) -> Option<String> {
         let stranger = || lock(&self.observer.view()).stranger().map(str::to_owned);
+        let unseen = || lock(&self.observer.view()).fault().map(|why| format!("the source's subflows: {why}"));
         let of_agent =
             || self.agent.as_ref().and_then(Agent::fault).map(|fault| format!("the source's agent: {fault}"));
         let crowded =
             || self.crowd.filter(|(ours, before)| without_room(ours) > *before).map(|(ours, _)| too_little(&ours));
-        lock(&self.fault).clone().or_else(stranger).or_else(crowded).or_else(of_agent)
+        lock(&self.fault).clone().or_else(stranger).or_else(unseen).or_else(crowded).or_else(of_agent)
     }
 }
 
@@ -307,14 +309,4 @@ fn too_little(controller: &Controller) -> String {
 fn allow_subflows(source: &Namespace) -> Result<()> {
     let most = KERNEL_SUBFLOWS_MAX;
     run_ip(source, &format!("mptcp limits set subflows {most} add_addr_accepted {most}"))
-}
-
-/// Runs `ip` in a namespace. The batches of `ip` do not support MPTCP.
-pub fn run_ip(namespace: &Namespace, command: &str) -> Result<()> {
-    let said = namespace.command("ip")?.args(command.split(' ')).output().map_err(Error::system("run ip"))?;
-    if said.status.success() {
-        return Ok(());
-    }
-    let message = String::from_utf8_lossy(&said.stderr).trim().to_owned();
-    Err(Error::Command { command: format!("ip {command}"), message })
 }
