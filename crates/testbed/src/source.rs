@@ -23,6 +23,7 @@ use crate::controllers::{self, kernel_name};
 use crate::kernel_view::{Observer, lock};
 use crate::program::run_ip;
 use crate::refusal::KERNEL_SUBFLOWS_MAX;
+use crate::sockets::Sockets;
 use crate::stream::follow;
 
 /// Maximum time for which the source waits for the destination to connect, and to close once it has everything.
@@ -66,7 +67,7 @@ pub struct KernelSender {
     /// Additional subflows are accepted only while it is open.
     listener: Arc<Socket>,
     /// Sockets of the connections.
-    sockets: Arc<Mutex<Vec<Socket>>>,
+    sockets: Arc<Sockets>,
 }
 
 impl SourcePlan {
@@ -112,7 +113,7 @@ impl SourcePlan {
         let observer = Observer::start(Arc::clone(namespace), SOURCE_PORT, controller, self.window)?;
         let agent = self.start_agent(namespace)?;
         let crowd = self.ours.map(|ours| (ours, without_room(&ours)));
-        let (written_bytes, fault, sockets) = (Arc::default(), Arc::default(), Arc::default());
+        let (written_bytes, fault, sockets) = (Arc::default(), Arc::default(), Arc::<Sockets>::default());
         let serving = Serving {
             controller,
             data: self.data.clone(),
@@ -166,12 +167,9 @@ impl SourcePlan {
 
 impl Drop for KernelSender {
     fn drop(&mut self) {
-        // Threads that wait for the sockets wake up; sockets that have ended are unaffected.
+        // A thread that waits for it wakes up.
         let _ = self.listener.shutdown(Shutdown::Both);
-        for socket in lock(&self.sockets).drain(..) {
-            let _ = socket.set_linger(Some(Duration::ZERO));
-            let _ = socket.shutdown(Shutdown::Both);
-        }
+        self.sockets.end();
     }
 }
 
@@ -206,7 +204,7 @@ struct Serving {
     controller: &'static str,
     data: Source,
     script: Option<Script>,
-    sockets: Arc<Mutex<Vec<Socket>>>,
+    sockets: Arc<Sockets>,
     lasts: bool,
     /// Maximum time for data that wait in the kernel.
     patience: Duration,
@@ -241,7 +239,7 @@ impl Serving {
     fn send(&self, socket: &Socket) -> io::Result<()> {
         // A namespace's default could only be a controller that every process of the machine may use.
         control(socket, self.controller)?;
-        lock(&self.sockets).push(socket.try_clone()?);
+        self.sockets.add(socket)?;
         if let Some(script) = &self.script {
             return follow(socket, script.clone(), &self.data, &self.written_bytes);
         }
