@@ -9,7 +9,7 @@ use units::{Duration, Instant};
 
 use crate::clock::Clock;
 use crate::stop::Stop;
-use crate::tun::Tun;
+use crate::tun::{Tun, refuses_only_this};
 use crate::wait::{Watch, be_punctual};
 use crate::{Error, Result};
 
@@ -169,15 +169,67 @@ impl DeviceLoop {
     }
 }
 
-/// Returns whether a device refused a packet for a harmless reason, so that the packet is simply lost. The kernel
+/// Returns whether a device refused a packet for a harmless reason, so that the packet is simply lost. The kernel also
 /// refuses packets that the network damaged, as a network card would, and all packets while the device is down.
 fn is_lost(error: &std::io::Error) -> bool {
-    [Errno::INVAL, Errno::IO].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+    refuses_only_this(error) || error.raw_os_error() == Some(Errno::IO.raw_os_error())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixDatagram;
+
     use super::*;
+
+    /// Keeps packets that enter, until there are enough of them, and sends others.
+    #[derive(Default)]
+    struct Keeping {
+        kept: Vec<Bytes>,
+        kept_max: usize,
+        to_send: usize,
+    }
+
+    impl Inside for Keeping {
+        fn next_event(&self) -> Option<Instant> {
+            (self.kept.len() == self.kept_max).then_some(Instant::ZERO)
+        }
+
+        fn advance(&mut self, _now: Instant) -> bool {
+            self.kept.len() < self.kept_max
+        }
+
+        fn enter(&mut self, _device: usize, octets: Bytes, _now: Instant) -> Result<()> {
+            self.kept.push(octets);
+            Ok(())
+        }
+
+        fn leave(&mut self, octets: &mut Vec<u8>, _now: Instant) -> Result<Option<usize>> {
+            let Some(left) = self.to_send.checked_sub(1) else { return Ok(None) };
+            self.to_send = left;
+            octets.resize(1000, 0);
+            Ok(Some(0))
+        }
+    }
+
+    /// Returns a loop with one device, and its other side.
+    fn looped() -> (DeviceLoop, UnixDatagram) {
+        let (ours, theirs) = UnixDatagram::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let mut devices = DeviceLoop::default();
+        devices.add(Tun::over(ours.into(), "pair".into(), false));
+        (devices, theirs)
+    }
+
+    #[test]
+    fn packets_that_a_device_has_no_room_for_are_lost_and_nothing_else() {
+        let (mut devices, theirs) = looped();
+        let mut inside = Keeping { kept_max: 1, to_send: 2000, ..Keeping::default() };
+        let ended = devices.run(&mut inside, Instant::ZERO, &Stop::new().unwrap()).unwrap();
+        assert_eq!((ended, inside.to_send), (Ended::Time, 0));
+        theirs.set_nonblocking(true).unwrap();
+        let arrived = std::iter::from_fn(|| theirs.recv(&mut [0; 1000]).ok()).count();
+        assert!((1..2000).contains(&arrived), "{arrived}");
+    }
 
     #[test]
     fn what_is_made_up_for_in_several_turns_was_late_once() {
