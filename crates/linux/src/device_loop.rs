@@ -26,7 +26,7 @@ pub trait Inside {
     /// Does all that is due by `now`, each thing at its own time; false ends the loop.
     fn advance(&mut self, now: Instant) -> bool;
 
-    /// Takes a packet from a device.
+    /// Takes a packet from a device, in memory of its own.
     ///
     /// # Errors
     /// If the error ends the loop.
@@ -137,7 +137,9 @@ impl DeviceLoop {
             for _ in 0..BATCH {
                 let device = &mut self.devices[index];
                 let Some(packet) = device.read().map_err(Error::system("read from a TUN device"))? else { break };
-                let octets = packet.take();
+                // It may wait for long, and would keep the memory that all packets are read into.
+                let octets = Bytes::copy_from_slice(packet.octets());
+                drop(packet);
                 let real = clock.now();
                 let now = real.min(until);
                 self.behind.note(inside.next_event(), real);
@@ -218,6 +220,18 @@ mod tests {
         let mut devices = DeviceLoop::default();
         devices.add(Tun::over(ours.into(), "pair".into(), false));
         (devices, theirs)
+    }
+
+    #[test]
+    fn a_packet_that_waits_keeps_no_memory_but_its_own() {
+        let (mut devices, theirs) = looped();
+        let mut inside = Keeping { kept_max: 3, ..Keeping::default() };
+        (0..3).for_each(|number| assert_eq!(theirs.send(&[number; 1000]).unwrap(), 1000));
+        devices.run(&mut inside, Instant::FAR_FUTURE, &Stop::new().unwrap()).unwrap();
+        for (number, octets) in (0..3).zip(&inside.kept) {
+            assert_eq!(*octets, vec![number; 1000]);
+            assert!(octets.is_unique());
+        }
     }
 
     #[test]
