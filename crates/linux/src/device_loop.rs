@@ -9,7 +9,7 @@ use units::{Duration, Instant};
 
 use crate::clock::Clock;
 use crate::stop::Stop;
-use crate::tun::Tun;
+use crate::tun::{Tun, refuses_only_this};
 use crate::wait::{Watch, be_punctual};
 use crate::{Error, Result};
 
@@ -26,7 +26,7 @@ pub trait Inside {
     /// Does all that is due by `now`, each thing at its own time; false ends the loop.
     fn advance(&mut self, now: Instant) -> bool;
 
-    /// Takes a packet from a device.
+    /// Takes a packet from a device, in memory of its own.
     ///
     /// # Errors
     /// If the error ends the loop.
@@ -137,7 +137,9 @@ impl DeviceLoop {
             for _ in 0..BATCH {
                 let device = &mut self.devices[index];
                 let Some(packet) = device.read().map_err(Error::system("read from a TUN device"))? else { break };
-                let octets = packet.take();
+                // It may wait for long, and would keep the memory that all packets are read into.
+                let octets = Bytes::copy_from_slice(packet.octets());
+                drop(packet);
                 let real = clock.now();
                 let now = real.min(until);
                 self.behind.note(inside.next_event(), real);
@@ -169,15 +171,79 @@ impl DeviceLoop {
     }
 }
 
-/// Returns whether a device refused a packet for a harmless reason, so that the packet is simply lost. The kernel
+/// Returns whether a device refused a packet for a harmless reason, so that the packet is simply lost. The kernel also
 /// refuses packets that the network damaged, as a network card would, and all packets while the device is down.
 fn is_lost(error: &std::io::Error) -> bool {
-    [Errno::INVAL, Errno::IO].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+    refuses_only_this(error) || error.raw_os_error() == Some(Errno::IO.raw_os_error())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixDatagram;
+
     use super::*;
+
+    /// Keeps packets that enter, until there are enough of them, and sends others.
+    #[derive(Default)]
+    struct Keeping {
+        kept: Vec<Bytes>,
+        kept_max: usize,
+        to_send: usize,
+    }
+
+    impl Inside for Keeping {
+        fn next_event(&self) -> Option<Instant> {
+            (self.kept.len() == self.kept_max).then_some(Instant::ZERO)
+        }
+
+        fn advance(&mut self, _now: Instant) -> bool {
+            self.kept.len() < self.kept_max
+        }
+
+        fn enter(&mut self, _device: usize, octets: Bytes, _now: Instant) -> Result<()> {
+            self.kept.push(octets);
+            Ok(())
+        }
+
+        fn leave(&mut self, octets: &mut Vec<u8>, _now: Instant) -> Result<Option<usize>> {
+            let Some(left) = self.to_send.checked_sub(1) else { return Ok(None) };
+            self.to_send = left;
+            octets.resize(1000, 0);
+            Ok(Some(0))
+        }
+    }
+
+    /// Returns a loop with one device, and its other side.
+    fn looped() -> (DeviceLoop, UnixDatagram) {
+        let (ours, theirs) = UnixDatagram::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let mut devices = DeviceLoop::default();
+        devices.add(Tun::over(ours.into(), "pair".into(), false));
+        (devices, theirs)
+    }
+
+    #[test]
+    fn a_packet_that_waits_keeps_no_memory_but_its_own() {
+        let (mut devices, theirs) = looped();
+        let mut inside = Keeping { kept_max: 3, ..Keeping::default() };
+        (0..3).for_each(|number| assert_eq!(theirs.send(&[number; 1000]).unwrap(), 1000));
+        devices.run(&mut inside, Instant::FAR_FUTURE, &Stop::new().unwrap()).unwrap();
+        for (number, octets) in (0..3).zip(&inside.kept) {
+            assert_eq!(*octets, vec![number; 1000]);
+            assert!(octets.is_unique());
+        }
+    }
+
+    #[test]
+    fn packets_that_a_device_has_no_room_for_are_lost_and_nothing_else() {
+        let (mut devices, theirs) = looped();
+        let mut inside = Keeping { kept_max: 1, to_send: 2000, ..Keeping::default() };
+        let ended = devices.run(&mut inside, Instant::ZERO, &Stop::new().unwrap()).unwrap();
+        assert_eq!((ended, inside.to_send), (Ended::Time, 0));
+        theirs.set_nonblocking(true).unwrap();
+        let arrived = std::iter::from_fn(|| theirs.recv(&mut [0; 1000]).ok()).count();
+        assert!((1..2000).contains(&arrived), "{arrived}");
+    }
 
     #[test]
     fn what_is_made_up_for_in_several_turns_was_late_once() {

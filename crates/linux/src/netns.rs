@@ -168,14 +168,15 @@ impl Namespace {
         )))
     }
 
-    /// Returns a command that runs a program inside, like `ip netns exec` but with the mounts of this process.
+    /// Returns a command that runs a program inside, like `ip netns exec` but with the mounts of this process. It is
+    /// looked for as [`program`] does.
     ///
     /// # Errors
     /// If the process has no file descriptors left.
-    pub fn command(&self, program: &str) -> Result<Command> {
+    pub fn command(&self, name: &str) -> Result<Command> {
         let handle = self.handle.try_clone().map_err(Error::system("duplicate a file descriptor"))?;
         let enter = move || Ok(move_into_link_name_space(handle.as_fd(), Some(LinkNameSpaceType::Network))?);
-        let mut command = Command::new(program);
+        let mut command = program(name);
         // SAFETY: between fork and exec there is one system call, which allocates nothing and takes no lock.
         unsafe { command.pre_exec(enter) };
         Ok(command)
@@ -241,6 +242,8 @@ fn refused(name: &str, message: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use super::*;
 
     #[test]
@@ -248,6 +251,17 @@ mod tests {
         let host = "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n23 22 0:21 / /proc rw - proc proc rw\n";
         let chroot = "63 43 0:39 / /proc rw,relatime - proc proc rw\n";
         assert!(has_mounted_root(host) && !has_mounted_root(chroot));
+    }
+
+    #[test]
+    fn programs_of_administrators_are_found_in_a_namespace_too() {
+        let own = Namespace { name: "own".into(), handle: File::open("/proc/self/ns/net").unwrap() };
+        let path = |command: &Command| -> Option<OsString> {
+            command.get_envs().find_map(|(name, path)| path.filter(|_| name == "PATH").map(Into::into))
+        };
+        let outside = path(&program("ip"));
+        assert!(outside.is_some());
+        assert_eq!(path(&own.command("ip").unwrap()), outside);
     }
 
     #[test]

@@ -7,9 +7,6 @@
 //! buffer therefore costs at most [`RETENTION_MAX`] times its size, and on paths without super-segments no more than
 //! its size.
 
-use bytes::Bytes;
-use wire::Payload;
-
 use crate::tun::POOL_BYTES;
 
 /// Payloads shorter than this are copied: about half of a super-segment.
@@ -18,28 +15,9 @@ pub(crate) const SHARING_MIN: usize = 32 << 10;
 /// Maximum memory that a payload keeps, as a multiple of its own size.
 pub const RETENTION_MAX: usize = POOL_BYTES.div_ceil(SHARING_MIN);
 
-/// Returns the same payload, in memory of its own unless it is large.
-pub fn release_packet(payload: Payload) -> Payload {
-    match payload {
-        Payload::Bytes(octets) if octets.len() < SHARING_MIN => Bytes::copy_from_slice(&octets).into(),
-        payload => payload,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_a_large_payload_keeps_the_memory_it_was_read_into() {
-        let memory = Bytes::from((0..POOL_BYTES).map(|at| at as u8).collect::<Vec<_>>());
-        let small = release_packet(memory.slice(40..1488).into());
-        assert!(memory.is_unique());
-        assert_eq!(small.to_bytes(), memory.slice(40..1488));
-        let large = release_packet(memory.slice(40..40 + SHARING_MIN).into());
-        assert!(!memory.is_unique());
-        assert!(large.len() * RETENTION_MAX >= memory.len());
-    }
 
     #[test]
     fn the_bound_is_small() {

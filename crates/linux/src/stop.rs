@@ -1,5 +1,9 @@
 //! Asks a running loop to end: by Ctrl-C, by SIGTERM, by a closed terminal, or from another thread.
+//!
+//! A signal that was ignored when the program started stays ignored: `nohup` and a shell's `trap '' TERM` ask for that,
+//! and scripts start programs in the background (`&`) without SIGINT.
 
+use std::fs;
 use std::io::Write as _;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -53,8 +57,8 @@ impl Stop {
         Ok(Self { read, write, listening: None })
     }
 
-    /// Creates a stop that Ctrl-C, SIGTERM and a closed terminal trigger as well. While one exists, these do not kill
-    /// the process.
+    /// Creates a stop that Ctrl-C, SIGTERM and a closed terminal trigger as well, unless the process ignores them.
+    /// While one exists, these do not kill the process.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -93,7 +97,7 @@ impl Listening {
         is_alone.store(false, Ordering::SeqCst);
         drop(listeners);
         let mut listening = Self::default();
-        for signal in SIGNALS {
+        for signal in heeded() {
             let write = write.try_clone().map_err(Error::system("duplicate a socket"))?;
             listening.actions.push(pipe::register(signal, write).map_err(Error::system("watch for signals"))?);
         }
@@ -114,13 +118,22 @@ impl Drop for Listening {
     }
 }
 
+/// Returns the signals that the process does not ignore. Without `/proc`, it heeds all.
+fn heeded() -> impl Iterator<Item = i32> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
+    // proc_pid_status(5): the lowest bit is signal 1.
+    SIGNALS.into_iter().filter(move |signal| ignored >> (signal - 1) & 1 == 0)
+}
+
 /// Returns the flag that says whether signals kill the process. Without it, signals would be swallowed after the last
 /// listener has gone.
 fn kill_when_alone() -> Result<Arc<AtomicBool>> {
     static IS_ALONE: OnceLock<std::result::Result<Arc<AtomicBool>, i32>> = OnceLock::new();
     let register = || {
         let is_alone = Arc::new(AtomicBool::new(false));
-        for signal in SIGNALS {
+        for signal in heeded() {
             flag::register_conditional_default(signal, Arc::clone(&is_alone))
                 .map_err(|error| error.raw_os_error().unwrap_or(0))?;
         }
@@ -164,6 +177,44 @@ mod tests {
 
     use super::*;
 
+    /// Set in a process of its own in which a test runs again.
+    const CHILD: &str = "ANABRANCH_TEST_STOP_CHILD";
+
+    /// Returns a command that runs a test again, in a process that ignores the signals `ignored`.
+    fn again(test: &str, ignored: &str) -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &format!("trap '' {ignored}; exec \"$0\" \"$@\"")]).arg(std::env::current_exe().unwrap());
+        command.args(["--exact", &format!("stop::tests::{test}")]).env(CHILD, "1").stdout(Stdio::null());
+        command
+    }
+
+    fn send(signal: Signal) {
+        kill_process(getpid(), signal).unwrap();
+    }
+
+    /// Returns whether `stop` is triggered soon.
+    fn ends(stop: &Stop) -> bool {
+        let mut fds = [PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 200_000_000 })).unwrap() > 0
+    }
+
+    #[test]
+    fn signals_that_were_ignored_at_the_start_stay_ignored() {
+        if std::env::var_os(CHILD).is_some() {
+            let stop = Stop::on_signals().unwrap();
+            [Signal::HUP, Signal::INT].into_iter().for_each(send);
+            assert!(!ends(&stop));
+            drop(stop);
+            [Signal::HUP, Signal::INT].into_iter().for_each(send);
+            let again = Stop::on_signals().unwrap();
+            assert!(!ends(&again));
+            send(Signal::TERM);
+            return again.wait();
+        }
+        let status = again("signals_that_were_ignored_at_the_start_stay_ignored", "HUP INT").status().unwrap();
+        assert!(status.success(), "{status:?}");
+    }
+
     fn descriptors() -> usize {
         std::fs::read_dir("/proc/self/fd").unwrap().count()
     }
@@ -180,18 +231,15 @@ mod tests {
     /// Runs this test again in a process of its own, which a signal is expected to kill.
     #[test]
     fn where_nobody_listens_any_more_signals_kill() {
-        const CHILD: &str = "ANABRANCH_TEST_STOP_CHILD";
         if std::env::var_os(CHILD).is_some() {
             let stop = Stop::on_signals().unwrap();
-            kill_process(getpid(), Signal::TERM).unwrap();
+            send(Signal::TERM);
             stop.wait();
             drop(stop);
-            kill_process(getpid(), Signal::TERM).unwrap();
+            send(Signal::TERM);
             unreachable!("nobody took note of it, and it did not kill");
         }
-        let name = "stop::tests::where_nobody_listens_any_more_signals_kill";
-        let mut child = Command::new(std::env::current_exe().unwrap());
-        let status = child.args(["--exact", name]).env(CHILD, "1").stdout(Stdio::null()).status().unwrap();
+        let status = again("where_nobody_listens_any_more_signals_kill", "HUP").status().unwrap();
         assert_eq!(status.signal(), Some(SIGTERM), "{status:?}");
     }
 }

@@ -234,11 +234,19 @@ impl Tun {
     /// [`Offload`].
     ///
     /// # Errors
-    /// If the kernel refuses it: the packet is malformed, or the device is down. The packet is lost.
+    /// If the kernel refuses it: see [`refuses_only_this`], or the device is down. The packet is lost.
     pub fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         rustix::io::writev(self.device.as_fd(), parts)?;
         Ok(())
     }
+}
+
+/// Returns whether an error of [`Tun::write`] concerns no other packet: this one is malformed, or the kernel has no
+/// memory for it at the moment. As with the full queue of a network card, the packet is lost, and its sender
+/// retransmits it if it matters.
+pub(crate) fn refuses_only_this(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(errno, Some(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM | Errno::INVAL))
 }
 
 /// The place of a packet after [`Tun::read_behind`].

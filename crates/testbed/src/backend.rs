@@ -13,7 +13,6 @@ use lab::scenario::Scenario;
 use linux::Result;
 use linux::device_loop::{DeviceLoop, Ended, Inside};
 use linux::netns::Keeper;
-use linux::retention::release_packet;
 use linux::stop::Stop;
 use linux::tun::Tun;
 use network::Datagram;
@@ -145,10 +144,7 @@ impl Inside for Between<'_> {
 
     fn enter(&mut self, device: usize, octets: Bytes, _now: Instant) -> Result<()> {
         let packet = match Segment::parse(&octets) {
-            Ok(mut segment) => {
-                segment.payload = release_packet(segment.payload);
-                Passing::Segment(segment)
-            }
+            Ok(segment) => Passing::Segment(segment),
             Err(_) => Datagram::parse(&octets).map_or(Passing::Octets(octets), Passing::Datagram),
         };
         self.simulation.with_host(self.portals[device], |host, _| {

@@ -14,8 +14,9 @@ use socket2::{Domain, Protocol, Socket, Type};
 use wire::Payload;
 
 use crate::kernel_view::lock;
+use crate::program::run_ip;
 use crate::refusal::KERNEL_SUBFLOWS_MAX;
-use crate::source::run_ip;
+use crate::sockets::Sockets;
 
 /// Maximum octets read from the kernel at once.
 const PIECE_BYTES: usize = 1 << 16;
@@ -123,11 +124,7 @@ impl KernelReceiver {
 
 impl Drop for KernelReceiver {
     fn drop(&mut self) {
-        // Threads that wait for the sockets wake up; sockets that have ended are unaffected.
-        for socket in lock(&self.reading.sockets).drain(..) {
-            let _ = socket.set_linger(Some(Duration::ZERO));
-            let _ = socket.shutdown(Shutdown::Both);
-        }
+        self.reading.sockets.end();
     }
 }
 
@@ -146,7 +143,7 @@ struct Reading {
     data: Source,
     patience: Duration,
     arrivals: Arc<Mutex<Vec<Arrival>>>,
-    sockets: Arc<Mutex<Vec<Socket>>>,
+    sockets: Arc<Sockets>,
 }
 
 impl Reading {
@@ -158,8 +155,7 @@ impl Reading {
     fn read(&self, stream: usize) -> io::Result<()> {
         let socket = Socket::new(Domain::for_address(self.source), Type::STREAM, Some(self.protocol))?;
         socket.bind(&self.first.into())?;
-        lock(&self.sockets).push(socket.try_clone()?);
-        socket.connect(&self.source.into())?;
+        self.sockets.connect(&socket, self.source)?;
         socket.set_read_timeout(Some(self.patience))?;
         let (mut offset, mut octets) = (0, vec![0; PIECE_BYTES]);
         loop {

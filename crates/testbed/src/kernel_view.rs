@@ -12,6 +12,8 @@ use linux::netns::Namespace;
 use linux::{Error, Result};
 use transport::SubflowStats;
 
+use crate::program::run;
+
 /// Minimum interval between calls, each of which starts a program.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
 
@@ -24,12 +26,14 @@ pub struct KernelView {
     controller: &'static str,
     /// The first subflow under another controller, in words.
     stranger: Option<String>,
+    /// Why the first call failed that did.
+    fault: Option<String>,
 }
 
 impl KernelView {
     /// Creates a view of subflows that should be under `controller`.
     fn new(controller: &'static str) -> Self {
-        Self { subflows: BTreeMap::new(), controller, stranger: None }
+        Self { subflows: BTreeMap::new(), controller, stranger: None, fault: None }
     }
 
     /// Returns the kernel's view of one of the destination's subflows.
@@ -42,7 +46,20 @@ impl KernelView {
         self.stranger.as_deref()
     }
 
-    /// Updates the view with the output of `ss -HtinO`.
+    /// Returns why the first call failed that did.
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
+
+    /// Takes the result of a call. A failed one leaves the subflows unchanged.
+    fn note(&mut self, answer: Result<String>) {
+        match answer {
+            Ok(text) => self.update(&text),
+            Err(error) => drop(self.fault.get_or_insert(error.to_string())),
+        }
+    }
+
+    /// Updates the view with the output of `ss -HtinoO`.
     fn update(&mut self, text: &str) {
         for (destination, mut sender) in text.lines().filter_map(subflow) {
             // The kernel's minimum covers only five minutes.
@@ -73,13 +90,10 @@ impl Observer {
         let (end, ended) = channel();
         let shared = Arc::clone(&view);
         let asking = std::thread::Builder::new().spawn(move || {
-            let filter = format!("sport = :{port}");
+            let arguments = format!("-HtinoO sport = :{port}");
             while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-                let ask = namespace.command("ss").map(|mut ss| ss.args(["-HtinoO", &filter]).output());
-                // A failed call leaves the view unchanged.
-                if let Ok(Ok(answer)) = ask {
-                    lock(&shared).update(&String::from_utf8_lossy(&answer.stdout));
-                }
+                let answer = run(&namespace, "ss", &arguments);
+                lock(&shared).note(answer);
             }
         });
         let asking = asking.map_err(Error::system("start a thread"))?;
@@ -180,6 +194,19 @@ mod tests {
             let sender = view.subflows.values().next().unwrap();
             assert_eq!(sender.min_rtt, Some(units::Duration::from_micros(least_us)), "{minrtt}");
         }
+    }
+
+    #[test]
+    fn the_first_failure_stays_and_what_was_seen_too() {
+        let mut view = KernelView::new("cubic");
+        view.note(Ok("ESTAB 0 0 10.1.0.1:40000 10.5.1.2:1 cubic rtt:90/1 cwnd:20".into()));
+        assert_eq!(view.fault(), None);
+        for (program, known) in [("ss", "ss: broken"), ("others", "ss: broken")] {
+            view.note(Err(Error::Command { command: program.into(), message: "broken".into() }));
+            assert_eq!(view.fault(), Some(known));
+        }
+        view.note(Ok(String::new()));
+        assert_eq!((view.fault(), view.subflows.len()), (Some("ss: broken"), 1));
     }
 
     #[test]

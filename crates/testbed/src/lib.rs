@@ -24,6 +24,8 @@
 //! controllers  the kernel's congestion controllers: its own, and ours with eBPF
 //! adapting     adaptive congestion control over those
 //! stream       a stream that is made while it is sent
+//! sockets      sockets of a run's threads, which end with it
+//! program      programs that are run in a namespace
 //! kernel_view  the kernel's state of its subflows
 //! refusal      what a scenario requires that Linux cannot do
 //! emulator     links between namespaces, for any programs that run in them: `anabranch emulate`
@@ -38,7 +40,9 @@ mod ends;
 mod host;
 mod kernel_view;
 mod neighbours;
+mod program;
 mod refusal;
+mod sockets;
 mod source;
 mod stream;
 

@@ -1,9 +1,7 @@
 //! Plain TCP between kernels, beside the scenario's connections: the traffic of relays' owners.
 
 use std::io::{self, Read, Write};
-use std::net::Shutdown;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 
 use lab::run::{KernelFlow, greedy_controllers};
 use lab::scenario::{RelayMode, Scenario};
@@ -13,7 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::Ends;
 use crate::controllers::kernel_name;
-use crate::kernel_view::lock;
+use crate::sockets::Sockets;
 
 /// Maximum octets written to or read from the kernel at once.
 const PIECE_BYTES: usize = 1 << 16;
@@ -24,7 +22,7 @@ pub struct Neighbours {
     /// For each relay, whether kernels carry its owner's traffic.
     are_kernels: Vec<bool>,
     owners: Vec<Owner>,
-    sockets: Arc<Mutex<Vec<Socket>>>,
+    sockets: Arc<Sockets>,
 }
 
 /// The traffic of one relay's owner.
@@ -91,10 +89,7 @@ impl Neighbours {
 
 impl Drop for Neighbours {
     fn drop(&mut self) {
-        for socket in lock(&self.sockets).drain(..) {
-            let _ = socket.set_linger(Some(Duration::ZERO));
-            let _ = socket.shutdown(Shutdown::Both);
-        }
+        self.sockets.end();
     }
 }
 
@@ -109,10 +104,10 @@ fn listen(flow: &KernelFlow) -> io::Result<Socket> {
     Ok(socket)
 }
 
-fn receive(listener: &Socket, sockets: &Mutex<Vec<Socket>>, count: impl Fn(u64)) -> io::Result<()> {
-    lock(sockets).push(listener.try_clone()?);
+fn receive(listener: &Socket, sockets: &Sockets, count: impl Fn(u64)) -> io::Result<()> {
+    sockets.add(listener)?;
     let (socket, _) = listener.accept()?;
-    lock(sockets).push(socket.try_clone()?);
+    sockets.add(&socket)?;
     let mut octets = vec![0; PIECE_BYTES];
     loop {
         match (&socket).read(&mut octets) {
@@ -124,12 +119,11 @@ fn receive(listener: &Socket, sockets: &Mutex<Vec<Socket>>, count: impl Fn(u64))
     }
 }
 
-fn send(flow: &KernelFlow, sockets: &Mutex<Vec<Socket>>) -> io::Result<()> {
+fn send(flow: &KernelFlow, sockets: &Sockets) -> io::Result<()> {
     let socket = tcp(flow)?;
-    lock(sockets).push(socket.try_clone()?);
     socket.set_tcp_congestion(kernel_name(&flow.controller).unwrap_or(&flow.controller).as_bytes())?;
     socket.bind(&flow.from.into())?;
-    socket.connect(&flow.to.into())?;
+    sockets.connect(&socket, flow.to)?;
     let octets = vec![0; PIECE_BYTES];
     loop {
         (&socket).write_all(&octets)?;

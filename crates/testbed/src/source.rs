@@ -21,7 +21,9 @@ use transport::SubflowStats;
 
 use crate::controllers::{self, kernel_name};
 use crate::kernel_view::{Observer, lock};
+use crate::program::run_ip;
 use crate::refusal::KERNEL_SUBFLOWS_MAX;
+use crate::sockets::Sockets;
 use crate::stream::follow;
 
 /// Maximum time for which the source waits for the destination to connect, and to close once it has everything.
@@ -65,7 +67,7 @@ pub struct KernelSender {
     /// Additional subflows are accepted only while it is open.
     listener: Arc<Socket>,
     /// Sockets of the connections.
-    sockets: Arc<Mutex<Vec<Socket>>>,
+    sockets: Arc<Sockets>,
 }
 
 impl SourcePlan {
@@ -111,7 +113,7 @@ impl SourcePlan {
         let observer = Observer::start(Arc::clone(namespace), SOURCE_PORT, controller, self.window)?;
         let agent = self.start_agent(namespace)?;
         let crowd = self.ours.map(|ours| (ours, without_room(&ours)));
-        let (written_bytes, fault, sockets) = (Arc::default(), Arc::default(), Arc::default());
+        let (written_bytes, fault, sockets) = (Arc::default(), Arc::default(), Arc::<Sockets>::default());
         let serving = Serving {
             controller,
             data: self.data.clone(),
@@ -165,12 +167,9 @@ impl SourcePlan {
 
 impl Drop for KernelSender {
     fn drop(&mut self) {
-        // Threads that wait for the sockets wake up; sockets that have ended are unaffected.
+        // A thread that waits for it wakes up.
         let _ = self.listener.shutdown(Shutdown::Both);
-        for socket in lock(&self.sockets).drain(..) {
-            let _ = socket.set_linger(Some(Duration::ZERO));
-            let _ = socket.shutdown(Shutdown::Both);
-        }
+        self.sockets.end();
     }
 }
 
@@ -189,11 +188,12 @@ impl KernelSource for KernelSender {
 
     fn fault(&self) -> Option<String> {
         let stranger = || lock(&self.observer.view()).stranger().map(str::to_owned);
+        let unseen = || lock(&self.observer.view()).fault().map(|why| format!("the source's subflows: {why}"));
         let of_agent =
             || self.agent.as_ref().and_then(Agent::fault).map(|fault| format!("the source's agent: {fault}"));
         let crowded =
             || self.crowd.filter(|(ours, before)| without_room(ours) > *before).map(|(ours, _)| too_little(&ours));
-        lock(&self.fault).clone().or_else(stranger).or_else(crowded).or_else(of_agent)
+        lock(&self.fault).clone().or_else(stranger).or_else(unseen).or_else(crowded).or_else(of_agent)
     }
 }
 
@@ -204,7 +204,7 @@ struct Serving {
     controller: &'static str,
     data: Source,
     script: Option<Script>,
-    sockets: Arc<Mutex<Vec<Socket>>>,
+    sockets: Arc<Sockets>,
     lasts: bool,
     /// Maximum time for data that wait in the kernel.
     patience: Duration,
@@ -239,7 +239,7 @@ impl Serving {
     fn send(&self, socket: &Socket) -> io::Result<()> {
         // A namespace's default could only be a controller that every process of the machine may use.
         control(socket, self.controller)?;
-        lock(&self.sockets).push(socket.try_clone()?);
+        self.sockets.add(socket)?;
         if let Some(script) = &self.script {
             return follow(socket, script.clone(), &self.data, &self.written_bytes);
         }
@@ -307,14 +307,4 @@ fn too_little(controller: &Controller) -> String {
 fn allow_subflows(source: &Namespace) -> Result<()> {
     let most = KERNEL_SUBFLOWS_MAX;
     run_ip(source, &format!("mptcp limits set subflows {most} add_addr_accepted {most}"))
-}
-
-/// Runs `ip` in a namespace. The batches of `ip` do not support MPTCP.
-pub fn run_ip(namespace: &Namespace, command: &str) -> Result<()> {
-    let said = namespace.command("ip")?.args(command.split(' ')).output().map_err(Error::system("run ip"))?;
-    if said.status.success() {
-        return Ok(());
-    }
-    let message = String::from_utf8_lossy(&said.stderr).trim().to_owned();
-    Err(Error::Command { command: format!("ip {command}"), message })
 }

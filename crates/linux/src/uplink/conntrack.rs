@@ -64,21 +64,28 @@ impl Conntrack {
         Ok(self.try_clone()?.0.map_or_else(Stdio::null, Stdio::from))
     }
 
-    /// Reads the answers to what was written: the kernel has answered by the time a write returns.
+    /// Reads the answers to `messages` messages that were written: the kernel has answered by the time a write returns.
     ///
     /// # Errors
-    /// The first one that the kernel reports.
-    pub fn outcome(&self) -> io::Result<()> {
+    /// The first one that the kernel reports; if it has not answered each message, as it ignores what it cannot parse.
+    pub fn outcome(&self, messages: usize) -> io::Result<()> {
         let Some(socket) = &self.0 else { return Err(io::ErrorKind::Unsupported.into()) };
-        let mut whole = Ok(());
+        let (mut whole, mut answered) = (Ok(()), 0);
         let mut octets = [0; 8192];
         loop {
             match recv(socket, &mut octets, RecvFlags::empty()) {
                 Ok((len, _)) => {
                     let answers = parse(octets.get(..len).unwrap_or_default()).filter(|one| one.kind == ERROR);
-                    whole = answers.fold(whole, |whole, answer| whole.and(outcome(answer.body)));
+                    for answer in answers {
+                        answered += 1;
+                        whole = whole.and(outcome(answer.body));
+                    }
                 }
                 Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if answered < messages && whole.is_ok() => {
+                    let what = format!("the kernel has answered {answered} of {messages} requests");
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+                }
                 Err(Errno::AGAIN) => return whole,
                 Err(errno) => return Err(errno.into()),
             }
@@ -114,7 +121,31 @@ fn message(address: IpAddr) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixDatagram;
+
     use super::*;
+
+    /// Returns what is made of the kernel's `answers` to two messages: the numbers of errors, or 0.
+    fn outcome_of(answers: &[i32]) -> Result<(), String> {
+        let (kernel, ours) = UnixDatagram::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        for number in answers {
+            let header = [&20_u32.to_ne_bytes()[..], &ERROR.to_ne_bytes(), &[0; 10]].concat();
+            kernel.send(&[header.as_slice(), &number.to_ne_bytes()].concat()).unwrap();
+        }
+        Conntrack(Some(ours.into())).outcome(2).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn each_message_needs_an_answer() {
+        assert_eq!(outcome_of(&[0, 0]), Ok(()));
+        assert_eq!(outcome_of(&[]), Err("the kernel has answered 0 of 2 requests".into()));
+        assert_eq!(outcome_of(&[0]), Err("the kernel has answered 1 of 2 requests".into()));
+        let not_permitted = -Errno::PERM.raw_os_error();
+        let refused = outcome_of(&[not_permitted]).unwrap_err();
+        assert!(refused.starts_with("Operation not permitted"), "one answer for all: {refused}");
+        assert_eq!(outcome_of(&[0, not_permitted]), Err(refused));
+    }
 
     #[test]
     fn a_message_names_the_source_and_nothing_else_that_must_match() {

@@ -4,12 +4,13 @@
 //! other, so none can happen after they were undone. It alone undoes them, so every run exercises that.
 
 use std::fs::{self, File};
+use std::net::IpAddr;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitStatus, Stdio};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
-use super::conntrack::Conntrack;
+use super::conntrack::{self, Conntrack};
 use super::state::Claim;
 use crate::helper::Helper;
 use crate::program::shell;
@@ -69,14 +70,15 @@ impl Janitor {
         Ok(if answer == "ok" { Ok(()) } else { Err(answer) })
     }
 
-    /// Makes the kernel forget connections, as `messages` of [`super::conntrack`] ask for; the inner `Err` is the
-    /// kernel's.
+    /// Makes the kernel forget the connections from `addresses`; the inner `Err` is the kernel's.
     ///
     /// # Errors
     /// If the janitor is gone.
-    pub fn forget(&mut self, messages: &str) -> Result<Result<(), String>> {
-        let said = self.request(&format!("forget {messages}"))?;
-        Ok(said.and_then(|()| self.conntrack.outcome().map_err(|error| error.to_string())))
+    pub fn forget(&mut self, addresses: &[IpAddr]) -> Result<Result<(), String>> {
+        let said = self.request(&format!("forget {}", conntrack::messages(addresses)))?;
+        // Read in any case: otherwise these answers would count for the next messages.
+        let outcome = self.conntrack.outcome(addresses.len());
+        Ok(said.and(outcome.map_err(|error| error.to_string())))
     }
 }
 
@@ -132,7 +134,9 @@ fn command(claim: &Claim, conntrack: &Conntrack) -> Result<Command> {
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
+    use std::os::fd::OwnedFd;
     use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::net::UnixDatagram;
 
     use super::*;
 
@@ -158,6 +162,36 @@ mod tests {
             writeln!(child.stdin.take().unwrap(), "{change}").unwrap();
             let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
             assert!(said.contains(&format!("{program}: not found")) && said.lines().count() == 1, "{said:?}");
+        }
+    }
+
+    /// Returns what a janitor writes to connection tracking, in pieces as they are written: once as requested, and once
+    /// at its end.
+    fn written(shell: &str, messages: &str) -> Vec<Vec<u8>> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("1-dev.undo"), format!("forget {messages}\n")).unwrap();
+        let (kernel, theirs) = UnixDatagram::pair().unwrap();
+        let mut command = Command::new(shell);
+        command.args(["-c", SCRIPT, "anabranch-janitor"]).arg(folder.path()).args(["1", "dev"]);
+        command.stderr(Stdio::from(OwnedFd::from(theirs)));
+        let mut janitor = Helper::start(&mut command).unwrap();
+        assert_eq!(janitor.request(&format!("forget {messages}")).unwrap(), "ok");
+        drop(janitor);
+        kernel.set_nonblocking(true).unwrap();
+        let mut octets = [0; 4096];
+        std::iter::from_fn(|| kernel.recv(&mut octets).ok().map(|len| octets[..len].to_vec())).collect()
+    }
+
+    #[test]
+    fn messages_are_written_at_once_whatever_the_shell_is() {
+        // They contain the octet 10, the end of a line.
+        let addresses: Vec<IpAddr> = (8..16).map(|host| [10, 99, 98, host].into()).collect();
+        let messages = conntrack::messages(&addresses);
+        for shell in ["/bin/sh", "bash"] {
+            let pieces = written(shell, &messages);
+            let escaped = |piece: &Vec<u8>| piece.iter().map(|octet| format!("\\{octet:03o}")).collect::<String>();
+            let pieces: Vec<String> = pieces.iter().map(escaped).collect();
+            assert_eq!(pieces, [messages.as_str(); 2], "{shell}");
         }
     }
 

@@ -10,10 +10,11 @@ exec 8>&2 2>/dev/null
 folder=$1 namespace=$2 device=$3
 own=$folder/$namespace-$device.undo
 
-# Sends a message to connection tracking: its octets, as escapes of `printf`.
+# Sends messages to connection tracking: their octets, as escapes of `printf`. A message must be in one write. Some
+# shells, such as bash, write at the end of each line, and an octet of an address may be one; `dd` gathers everything.
 forget() {
     # shellcheck disable=SC2059
-    printf "$1" >&8
+    printf "$1" | dd obs=65536 >&8
 }
 
 # Succeeds if a table has this number of rules. The lines of its chains and sets have a handle too, after a brace.

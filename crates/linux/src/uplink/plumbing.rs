@@ -12,7 +12,7 @@ use super::plan::{
 use super::state::{self, Claim, Turn};
 use super::watch::Watch;
 use super::{Setting, Surroundings, Uplink, engine_paths};
-use super::{conntrack, deletions, firewalls};
+use super::{deletions, firewalls};
 use crate::attachment::has_ipv6;
 use crate::ip_command::explain;
 use crate::stop::Stop;
@@ -415,8 +415,7 @@ impl Plumbing {
             return Ok(());
         }
         let command = format!("forget the connections of slot {slot}");
-        let messages = conntrack::messages(&slot_addresses(slot));
-        self.janitor.forget(&messages)?.map_err(|message| Error::Command { command, message })
+        self.janitor.forget(&slot_addresses(slot))?.map_err(|message| Error::Command { command, message })
     }
 
     /// Returns which address of the engine uses which uplink.
@@ -452,7 +451,7 @@ impl Plumbing {
             }
             if let Step::Forget { from } = step {
                 // Everything else works without.
-                self.cannot_forget = self.janitor.forget(&conntrack::messages(from))?.err();
+                self.cannot_forget = self.janitor.forget(from)?.err();
                 continue;
             }
             match self.janitor.request(&request)? {
