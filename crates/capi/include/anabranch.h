@@ -644,7 +644,8 @@ enum AnabranchStatus anabranch_poll_event(struct AnabranchEndpoint *endpoint, st
 // Starts a log of what the engine decides and why: windows, states, losses, timers, reinjection, events. It consists
 // of JSON records in the qlog format (docs/qlog.md), and `write` gets one whole record in each call, the first at
 // once. Write them into a file as they are. Times are those of the caller's clock, in milliseconds. `host` names the
-// host in the log. The log ends with the endpoint, or when another one is started.
+// host in the log. The log ends with the endpoint, or when another one is started, which goes on with the connections
+// of this one. Of connections that are older than the first log, only events are in it.
 //
 // # Safety
 // `endpoint` is null or valid; `host` is null or a string; `write` is null or a function as described, and it and
