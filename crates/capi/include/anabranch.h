@@ -122,7 +122,8 @@ typedef enum AnabranchCause {
 typedef enum AnabranchEventKind {
   // Nothing.
   ANABRANCH_EVENT_KIND_NONE = 0,
-  // A connection that the peer opened is established and waits to be accepted: `listener` (and no `connection`).
+  // A connection that the peer opened is established and waits to be accepted: `listener` (and no `connection`). Its
+  // own events come after `anabranch_accept`.
   ANABRANCH_EVENT_KIND_INCOMING = 1,
   // A connection that this side opened is established: `flag` tells whether MPTCP was agreed upon.
   ANABRANCH_EVENT_KIND_CONNECTED = 2,
@@ -512,7 +513,9 @@ enum AnabranchStatus anabranch_listen(struct AnabranchEndpoint *endpoint,
 // `endpoint` is null or valid.
 enum AnabranchStatus anabranch_close_listener(struct AnabranchEndpoint *endpoint, uint64_t listener, uint64_t now_ns);
 
-// Accepts the next established connection of a listener; `ANABRANCH_STATUS_AGAIN` if there is none.
+// Accepts the next established connection of a listener; `ANABRANCH_STATUS_AGAIN` if there is none. Events of the
+// connection begin now, with what has happened before: its first subflow, data that wait to be received, even its end.
+// Subflows that are gone again are left out.
 //
 // # Safety
 // Pointers are null or valid.
