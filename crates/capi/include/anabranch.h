@@ -507,7 +507,7 @@ enum AnabranchStatus anabranch_listen(struct AnabranchEndpoint *endpoint,
                                       const char *config_json,
                                       uint64_t *listener);
 
-// Stops listening. Established connections stay.
+// Stops listening. Accepted connections stay. Those not yet accepted are aborted and released, without an event.
 //
 // # Safety
 // `endpoint` is null or valid.

@@ -36,7 +36,7 @@ pub unsafe extern "C" fn anabranch_listen(
     }
 }
 
-/// Stops listening. Established connections stay.
+/// Stops listening. Accepted connections stay. Those not yet accepted are aborted and released, without an event.
 ///
 /// # Safety
 /// `endpoint` is null or valid.
