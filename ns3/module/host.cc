@@ -273,17 +273,6 @@ void Host::AddConnection(uint64_t connection, Ptr<Socket> socket)
         subflows.Add({here, there}, connection);
 }
 
-void Host::CatchUp(uint64_t connection)
-{
-    const auto found = early.find(connection);
-    if (found == early.end())
-        return;
-    const std::vector<AnabranchEvent> events = std::move(found->second);
-    early.erase(found);
-    for (const AnabranchEvent& event : events)
-        Tell(event);
-}
-
 void Host::AddListener(uint64_t listener, Ptr<Socket> socket)
 {
     listeners[listener] = socket;
@@ -400,8 +389,6 @@ void Host::Turn()
         isBusy |= HearAgent();
         isBusy |= OfferRoom();
     }
-    // What nobody has accepted by now has ended.
-    early.clear();
     hasTurn = false;
     SetTimer();
     // Outside of the turn: who hears of a window may use sockets.
@@ -491,12 +478,8 @@ void Host::Tell(const AnabranchEvent& event)
     const bool isIncoming = event.kind == ANABRANCH_EVENT_KIND_INCOMING;
     const auto& sockets = isIncoming ? listeners : connections;
     const auto found = sockets.find(isIncoming ? event.listener : event.connection);
-    if (found == sockets.end()) {
-        // The first data may arrive before the connection is accepted, and so before it has a socket.
-        if (!isIncoming)
-            early[event.connection].push_back(event);
+    if (found == sockets.end())
         return;
-    }
     if (event.kind == ANABRANCH_EVENT_KIND_SUBFLOW_ESTABLISHED)
         subflows.Add({event.local, event.remote}, event.connection);
     // Held: the application may drop its reference meanwhile.

@@ -67,8 +67,6 @@ public:
     // Gives the engine a turn at this very time, after a command.
     void Wake();
     void AddConnection(uint64_t connection, ns3::Ptr<Socket> socket);
-    // Reports to the socket what happened to its connection before it was accepted.
-    void CatchUp(uint64_t connection);
     void AddListener(uint64_t listener, ns3::Ptr<Socket> socket);
     void RemoveListener(uint64_t listener);
     // See Socket.
@@ -140,8 +138,6 @@ private:
     std::map<uint64_t, ns3::Ptr<Socket>> connections;
     std::map<uint64_t, ns3::Ptr<Socket>> listeners;
     Subflows subflows;
-    // What happened to connections that no socket has accepted yet, in this turn.
-    std::map<uint64_t, std::vector<AnabranchEvent>> early;
     // Connections whose send buffers may have more room, because a packet arrived.
     std::set<uint64_t> heard;
     // Connections whose windows somebody traces, and for which a packet came or went: these change windows.

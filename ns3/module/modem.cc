@@ -55,21 +55,28 @@ LinkState StateOfSender(const Ptr<NetDevice>& sender)
     return {rate.Get(), HasWaiting(sender)};
 }
 
-// Follows the quality of the channel of an LTE device.
+// What an LTE device has measured last; zero before. The device tells for as long as it lives, also after the modem is
+// gone, so both hold it.
+using Sinr = std::shared_ptr<double>;
+
+void Note(Sinr sinr, uint16_t, uint16_t, double, double measured, uint8_t)
+{
+    *sinr = measured;
+}
+
+// The quality of the channel of an LTE device.
 class Quality {
 public:
     // Judged as the device does, by the model that the program sets for all (ns3::LteAmc::AmcModel).
-    explicit Quality(Ptr<LteUeNetDevice> device) : device(device), amc(CreateObject<LteAmc>()) {}
-
-    void Note(uint16_t, uint16_t, double, double measured, uint8_t) { sinr = measured; }
+    Quality(Ptr<LteUeNetDevice> device, Sinr sinr) : device(device), amc(CreateObject<LteAmc>()), sinr(sinr) {}
 
     LinkState State() const
     {
         const uint16_t resourceBlocks = device->GetRrc()->GetDlBandwidth();
-        if (sinr <= 0 || resourceBlocks == 0)
+        if (*sinr <= 0 || resourceBlocks == 0)
             return {};
         SpectrumValue flat(LteSpectrumValueHelper::GetSpectrumModel(device->GetDlEarfcn(), resourceBlocks));
-        flat = sinr;
+        flat = *sinr;
         const int cqi = amc->CreateCqiFeedbacks(flat, GROUP).at(0);
         if (cqi <= 0)
             return {};
@@ -80,15 +87,14 @@ public:
 private:
     Ptr<LteUeNetDevice> device;
     Ptr<LteAmc> amc;
-    double sinr = 0;
+    Sinr sinr;
 };
 
 Modem ModemOfLte(const Ptr<LteUeNetDevice>& device)
 {
-    const auto quality = std::make_shared<Quality>(device);
-    device->GetPhy()->TraceConnectWithoutContext("ReportCurrentCellRsrpSinr",
-                                                 MakeCallback(&Quality::Note, quality.get()));
-    return [quality] { return quality->State(); };
+    const auto sinr = std::make_shared<double>(0);
+    device->GetPhy()->TraceConnectWithoutContext("ReportCurrentCellRsrpSinr", MakeBoundCallback(&Note, sinr));
+    return [quality = Quality(device, sinr)] { return quality.State(); };
 }
 
 } // namespace

@@ -3,13 +3,13 @@
 
 #include "engine.h"
 #include "host.h"
+#include "subflows.h"
 #include "transit.h"
 
 #include "ns3/ipv4-interface.h"
 #include "ns3/ipv4-l3-protocol.h"
 #include "ns3/ipv6-interface.h"
 #include "ns3/log.h"
-#include "ns3/tcp-header.h"
 
 #include <algorithm>
 
@@ -22,6 +22,9 @@ namespace anabranch {
 NS_OBJECT_ENSURE_REGISTERED(Relay);
 
 namespace {
+
+// RFC 9293 section 3.1, octets.
+constexpr uint32_t TCP_HEADER_MIN = 20;
 
 // A packet that was put together from fragments still has the header of the first one.
 void Forward(const Ptr<Ipv4>& ip, const Ptr<Packet>& packet, const Ipv4Header& header, const Ptr<Ipv4Route>& route)
@@ -53,6 +56,17 @@ uint8_t ProtocolOf(const Ipv6Header& header)
     return header.GetNextHeader();
 }
 
+bool IsLaterFragment(const Ipv4Header& header)
+{
+    return header.GetFragmentOffset() > 0;
+}
+
+// Fragments of IPv6 are of a protocol of their own (RFC 8200 section 4.5).
+bool IsLaterFragment(const Ipv6Header&)
+{
+    return false;
+}
+
 } // namespace
 
 template <class Family>
@@ -82,21 +96,21 @@ void Loan<Family>::End()
 template <class Family>
 void Loan<Family>::Learn(const Header& header, Ptr<const Packet> packet, uint32_t)
 {
-    TcpHeader tcp;
-    if (header.GetSource() != address || ProtocolOf(header) != PROTOCOL_TCP || packet->PeekHeader(tcp) == 0)
+    const bool hasPorts = !IsLaterFragment(header) && packet->GetSize() >= TCP_HEADER_MIN;
+    if (header.GetSource() != address || ProtocolOf(header) != PROTOCOL_TCP || !hasPorts)
         return;
-    if (flows.emplace(header.GetDestination(), tcp.GetDestinationPort(), tcp.GetSourcePort()).second)
-        NS_LOG_LOGIC("lends " << address << " port " << tcp.GetSourcePort() << " towards " << header.GetDestination());
+    const auto [port, remotePort] = PortsOf(*packet);
+    if (flows.emplace(header.GetDestination(), remotePort, port).second)
+        NS_LOG_LOGIC("lends " << address << " port " << port << " towards " << header.GetDestination());
 }
 
 template <class Family>
 bool Loan<Family>::IsForBorrower(const Packet& packet, const Header& header) const
 {
-    TcpHeader tcp;
     if (!ip || header.GetDestination() != address)
         return false;
-    packet.PeekHeader(tcp);
-    return flows.count(Flow(header.GetSource(), tcp.GetSourcePort(), tcp.GetDestinationPort())) > 0;
+    const auto [remotePort, port] = PortsOf(packet);
+    return flows.count(Flow(header.GetSource(), remotePort, port)) > 0;
 }
 
 template <class Family>
@@ -178,7 +192,7 @@ bool Relay::IsForDestination(const Packet& packet, const Ipv4Header& header) con
     if (ProtocolOf(header) != PROTOCOL_TCP)
         return false;
     // Later fragments have no ports.
-    return header.GetFragmentOffset() > 0 ? loan4.IsFromBorrowersPeer(header) : loan4.IsForBorrower(packet, header);
+    return IsLaterFragment(header) ? loan4.IsFromBorrowersPeer(header) : loan4.IsForBorrower(packet, header);
 }
 
 bool Relay::IsForDestination(const Packet& packet, const Ipv6Header& header) const
@@ -195,9 +209,7 @@ void Relay::Answer(Ptr<Host> engine, Ipv4Address address, uint16_t port)
 
 bool Relay::IsForAgent(const Packet& packet, const Ipv4Header& header) const
 {
-    TcpHeader tcp;
-    packet.PeekHeader(tcp);
-    return agentsEngine && header.GetDestination() == agentsAddress && tcp.GetDestinationPort() == agentsPort;
+    return agentsEngine && header.GetDestination() == agentsAddress && PortsOf(packet).second == agentsPort;
 }
 
 void Relay::DoDispose()

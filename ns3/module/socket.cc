@@ -551,7 +551,6 @@ void Socket::HandleIncoming(uint64_t at)
         if (NotifyConnectionRequest(from)) {
             NotifyNewConnectionCreated(socket, from);
             socket->OfferRoom();
-            host->CatchUp(accepted);
         } else {
             socket->isSendShut = true;
             Require(anabranch_abort(Engine(), accepted, NowNs()), "anabranch_abort");

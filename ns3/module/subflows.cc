@@ -9,14 +9,6 @@ namespace anabranch {
 
 namespace {
 
-// RFC 9293 section 3.1: a segment begins with the ports of its sender and of its receiver.
-std::pair<uint16_t, uint16_t> PortsOf(const Packet& segment)
-{
-    uint8_t octets[4] = {};
-    segment.CopyData(octets, sizeof octets);
-    return {static_cast<uint16_t>(octets[0] << 8 | octets[1]), static_cast<uint16_t>(octets[2] << 8 | octets[3])};
-}
-
 template <class Header>
 FourTuple FromSource(const Header& header, const Packet& segment)
 {
@@ -30,6 +22,14 @@ FourTuple Reversed(const FourTuple& subflow)
 }
 
 } // namespace
+
+// RFC 9293 section 3.1. Not by ns3::TcpHeader, which also reads what is not there.
+std::pair<uint16_t, uint16_t> PortsOf(const Packet& segment)
+{
+    uint8_t octets[4] = {};
+    segment.CopyData(octets, sizeof octets);
+    return {static_cast<uint16_t>(octets[0] << 8 | octets[1]), static_cast<uint16_t>(octets[2] << 8 | octets[3])};
+}
 
 bool FourTuple::operator<(const FourTuple& other) const
 {

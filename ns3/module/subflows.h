@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace anabranch {
@@ -20,6 +21,9 @@ struct FourTuple {
 
     bool operator<(const FourTuple& other) const;
 };
+
+// The ports that a segment begins with: of its sender, and of its receiver. Zeros if it is too short.
+std::pair<uint16_t, uint16_t> PortsOf(const ns3::Packet& segment);
 
 // Returns the four-tuple of a segment that this node sends or receives.
 FourTuple OfSent(const ns3::Ipv4Header& header, const ns3::Packet& segment);

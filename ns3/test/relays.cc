@@ -101,6 +101,43 @@ CASE(owners_keep_their_own_tcp)
 
 namespace {
 
+// Every octet of the data that the destination sends, and so both ports that a later fragment seems to have.
+constexpr uint8_t OCTET = 0x17;
+constexpr uint16_t SEEMING_PORT = OCTET << 8 | OCTET;
+
+Ptr<PacketSink> SinkAt(const NodeContainer& node, uint16_t port)
+{
+    PacketSinkHelper sink(anabranch::SOCKETS, InetSocketAddress(Ipv4Address::GetAny(), port));
+    return DynamicCast<PacketSink>(sink.Install(node).Get(0));
+}
+
+} // namespace
+
+CASE(a_relay_does_not_take_data_of_later_fragments_for_ports)
+{
+    Neighbours neighbours(1);
+    neighbours.stations.Get(0)->SetMtu(1000);
+    const auto fromDestination = SinkAt(neighbours.server, test::PORT);
+    const auto fromOwner = SinkAt(neighbours.server, SEEMING_PORT);
+    const auto sender =
+        ns3::Socket::CreateSocket(neighbours.destination.Get(0), TypeId::LookupByName(anabranch::SOCKETS));
+    EXPECT(sender->Bind(InetSocketAddress(neighbours.Lent(0), 0)) == 0);
+    EXPECT(sender->Connect(InetSocketAddress(neighbours.serverAddress, test::PORT)) == 0);
+    const std::vector<uint8_t> octets(100'000, OCTET);
+    EXPECT_OF(sender->Send(Create<Packet>(octets.data(), static_cast<uint32_t>(octets.size()))), ==, 100'000);
+    const auto owner = ns3::Socket::CreateSocket(neighbours.relays.Get(0), TcpSocketFactory::GetTypeId());
+    EXPECT(owner->Bind(InetSocketAddress(Ipv4Address::GetAny(), SEEMING_PORT)) == 0);
+    Simulator::Schedule(Seconds(5), [&] {
+        EXPECT(owner->Connect(InetSocketAddress(neighbours.serverAddress, SEEMING_PORT)) == 0);
+        EXPECT_OF(owner->Send(Create<Packet>(1000)), ==, 1000);
+    });
+    test::RunFor(10);
+    EXPECT_OF(fromDestination->GetTotalRx(), ==, 100'000U);
+    EXPECT_OF(fromOwner->GetTotalRx(), ==, 1000U);
+}
+
+namespace {
+
 //   server ── core ── 8 Mbit/s ── relays ══ LAN ══ destination, all of IPv6
 struct Neighbours6 {
     explicit Neighbours6(uint32_t count)

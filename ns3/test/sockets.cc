@@ -96,6 +96,89 @@ CASE(a_refused_request_ends_with_a_reset)
     EXPECT_OF(sender.errors, ==, 1);
 }
 
+namespace {
+
+// A peer without an engine, which writes segments octet by octet (RFC 9293 section 3.1, RFC 8684 section 3.1).
+struct Peer {
+    Ipv4Address address, host;
+    Ptr<anabranch::Host> receiver;
+    uint32_t answered = 0;
+    std::vector<uint8_t> theirKey = {};
+
+    void Note(Ptr<const Packet> packet, Ptr<Ipv4>, uint32_t)
+    {
+        const Ptr<Packet> segment = packet->Copy();
+        Ipv4Header ip;
+        segment->RemoveHeader(ip);
+        std::vector<uint8_t> octets(segment->GetSize());
+        segment->CopyData(octets.data(), segment->GetSize());
+        const std::vector<uint8_t> capable = {30, 12, 1, 1};
+        const auto found = std::search(octets.begin(), octets.end(), capable.begin(), capable.end());
+        if (ip.GetDestination() != address || found == octets.end())
+            return;
+        theirKey.assign(found + 4, found + 12);
+        answered = octets[4] << 24 | octets[5] << 16 | octets[6] << 8 | octets[7];
+    }
+
+    void Send(uint32_t sequence, uint8_t flags, const std::vector<uint8_t>& options) const
+    {
+        const uint32_t acked = answered == 0 ? 0 : answered + 1;
+        std::vector<uint8_t> octets = {0x10, 0, test::PORT >> 8, test::PORT & 0xff};
+        for (const uint32_t number : {sequence, acked})
+            for (const int shift : {24, 16, 8, 0})
+                octets.push_back(static_cast<uint8_t>(number >> shift));
+        octets.push_back(static_cast<uint8_t>((20 + options.size()) / 4 << 4));
+        // The window; the engine's place fills in the checksum; nothing is urgent.
+        octets.insert(octets.end(), {flags, 0xff, 0xff, 0, 0, 0, 0});
+        octets.insert(octets.end(), options.begin(), options.end());
+        Ipv4Header header;
+        header.SetSource(address);
+        header.SetDestination(host);
+        header.SetProtocol(6);
+        header.SetTtl(64);
+        header.SetPayloadSize(static_cast<uint16_t>(octets.size()));
+        receiver->Receive(Create<Packet>(octets.data(), static_cast<uint32_t>(octets.size())), header, nullptr);
+    }
+
+    void Begin() const { Send(1000, 0x02, {30, 4, 1, 1}); }
+
+    // Completes the handshake and ends the connection at once, with MP_FASTCLOSE in the same segment.
+    void ConfirmAndEnd() const
+    {
+        std::vector<uint8_t> options = {30, 20, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8};
+        options.insert(options.end(), theirKey.begin(), theirKey.end());
+        options.insert(options.end(), {30, 12, 0x70, 0});
+        options.insert(options.end(), theirKey.begin(), theirKey.end());
+        Send(1001, 0x10, options);
+    }
+};
+
+} // namespace
+
+CASE(a_refused_connection_that_has_ended_already_frees_its_place)
+{
+    Network network{{"10Mbps", "10ms"}};
+    anabranch::Install(network.hosts);
+    network.hosts.Get(0)->GetObject<Ipv4>()->SetAttribute("IpForward", BooleanValue(false));
+    const auto engine = network.hosts.Get(1)->GetObject<anabranch::Host>();
+    engine->SetAttribute("Settings", StringValue(R"({"connections_max": 1})"));
+    Receiver receiver{NewSocket(network, 1)};
+    receiver.accepts = false;
+    receiver.Listen(test::PORT);
+    Peer peer{"10.0.0.9", network.Address(1, 0), engine};
+    network.hosts.Get(1)->GetObject<Ipv4>()->TraceConnectWithoutContext("Tx", MakeCallback(&Peer::Note, &peer));
+    Simulator::Schedule(Seconds(1), &Peer::Begin, &peer);
+    Simulator::Schedule(Seconds(2), &Peer::ConfirmAndEnd, &peer);
+    RunFor(3);
+    EXPECT_OF(peer.theirKey.size(), ==, 8U);
+    EXPECT_OF(receiver.asked, ==, 1);
+    receiver.accepts = true;
+    Sender sender{NewSocket(network, 0), 1000};
+    sender.Connect(Service(network));
+    RunFor(10);
+    EXPECT_OF(receiver.received, ==, 1000U);
+}
+
 CASE(two_hundred_connections_come_and_go)
 {
     Network network{{"100Mbps", "5ms"}, {"100Mbps", "5ms"}};

@@ -93,7 +93,7 @@ struct Receiver {
     ns3::Ptr<ns3::Socket> socket;
     uint64_t received = 0;
     bool isIntact = true, accepts = true;
-    int accepted = 0, ends = 0, closes = 0, errors = 0;
+    int asked = 0, accepted = 0, ends = 0, closes = 0, errors = 0;
     std::vector<ns3::Ptr<ns3::Socket>> open = {};
 
     void Listen(uint16_t port) { Listen(ns3::InetSocketAddress(ns3::Ipv4Address::GetAny(), port)); }
@@ -106,7 +106,11 @@ struct Receiver {
                                   ns3::MakeCallback(&Receiver::Accepted, this));
     }
 
-    bool Asked(ns3::Ptr<ns3::Socket>, const ns3::Address&) { return accepts; }
+    bool Asked(ns3::Ptr<ns3::Socket>, const ns3::Address&)
+    {
+        asked++;
+        return accepts;
+    }
 
     void Accepted(ns3::Ptr<ns3::Socket> connection, const ns3::Address& from)
     {

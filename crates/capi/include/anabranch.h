@@ -127,7 +127,8 @@ typedef enum AnabranchCause {
 typedef enum AnabranchEventKind {
   // Nothing.
   ANABRANCH_EVENT_KIND_NONE = 0,
-  // A connection that the peer opened is established and waits to be accepted: `listener` (and no `connection`).
+  // A connection that the peer opened is established and waits to be accepted: `listener` (and no `connection`). Its
+  // own events come after `anabranch_accept`.
   ANABRANCH_EVENT_KIND_INCOMING = 1,
   // A connection that this side opened is established: `flag` tells whether MPTCP was agreed upon.
   ANABRANCH_EVENT_KIND_CONNECTED = 2,
@@ -511,13 +512,15 @@ enum AnabranchStatus anabranch_listen(struct AnabranchEndpoint *endpoint,
                                       const char *config_json,
                                       uint64_t *listener);
 
-// Stops listening. Established connections stay.
+// Stops listening. Accepted connections stay. Those not yet accepted are aborted and released, without an event.
 //
 // # Safety
 // `endpoint` is null or valid.
 enum AnabranchStatus anabranch_close_listener(struct AnabranchEndpoint *endpoint, uint64_t listener, uint64_t now_ns);
 
-// Accepts the next established connection of a listener; `ANABRANCH_STATUS_AGAIN` if there is none.
+// Accepts the next established connection of a listener; `ANABRANCH_STATUS_AGAIN` if there is none. Events of the
+// connection begin now, with what has happened before: its first subflow, data that wait to be received, even its end.
+// Subflows that are gone again are left out.
 //
 // # Safety
 // Pointers are null or valid.
@@ -649,7 +652,8 @@ enum AnabranchStatus anabranch_poll_event(struct AnabranchEndpoint *endpoint, st
 // Starts a log of what the engine decides and why: windows, states, losses, timers, reinjection, events. It consists
 // of JSON records in the qlog format (docs/qlog.md), and `write` gets one whole record in each call, the first at
 // once. Write them into a file as they are. Times are those of the caller's clock, in milliseconds. `host` names the
-// host in the log. The log ends with the endpoint, or when another one is started.
+// host in the log. The log ends with the endpoint, or when another one is started, which goes on with the connections
+// of this one. Of connections that are older than the first log, only events are in it.
 //
 // # Safety
 // `endpoint` is null or valid; `host` is null or a string; `write` is null or a function as described, and it and

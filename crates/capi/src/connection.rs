@@ -36,7 +36,7 @@ pub unsafe extern "C" fn anabranch_listen(
     }
 }
 
-/// Stops listening. Established connections stay.
+/// Stops listening. Accepted connections stay. Those not yet accepted are aborted and released, without an event.
 ///
 /// # Safety
 /// `endpoint` is null or valid.
@@ -58,7 +58,9 @@ pub unsafe extern "C" fn anabranch_close_listener(
     }
 }
 
-/// Accepts the next established connection of a listener; `ANABRANCH_STATUS_AGAIN` if there is none.
+/// Accepts the next established connection of a listener; `ANABRANCH_STATUS_AGAIN` if there is none. Events of the
+/// connection begin now, with what has happened before: its first subflow, data that wait to be received, even its end.
+/// Subflows that are gone again are left out.
 ///
 /// # Safety
 /// Pointers are null or valid.
@@ -74,6 +76,7 @@ pub unsafe extern "C" fn anabranch_accept(
             let listener = endpoint.listener(listener)?;
             write_out(connection, "connection", 0)?;
             let Some(id) = endpoint.host.endpoint.accept(listener) else { return Ok(AnabranchStatus::Again) };
+            endpoint.early.accept(id);
             write_out(connection, "connection", endpoint.connections.number(id))?;
             Ok(AnabranchStatus::Ok)
         })

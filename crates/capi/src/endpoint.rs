@@ -11,6 +11,7 @@ use units::Instant;
 use crate::address::{AnabranchAddress, read_address};
 use crate::agent::{AgentNews, Program};
 use crate::config::endpoint_config;
+use crate::early::EarlyEvents;
 use crate::handles::Handles;
 use crate::status::{AnabranchStatus, Failure, Outcome, guard};
 
@@ -24,6 +25,7 @@ pub const ANABRANCH_NEVER: u64 = u64::MAX;
 pub struct AnabranchEndpoint {
     pub(crate) host: EndpointHost<Role, Program>,
     pub(crate) agent: AgentNews,
+    pub(crate) early: EarlyEvents,
     pub(crate) connections: Handles<ConnectionId>,
     pub(crate) listeners: Handles<ListenerId>,
     /// Octets of the latest packet to send, and whether the caller still waits for it: its buffer was too small.
@@ -134,6 +136,7 @@ pub unsafe extern "C" fn anabranch_endpoint_new(
         let made = AnabranchEndpoint {
             host,
             agent: AgentNews::default(),
+            early: EarlyEvents::default(),
             connections: Handles::default(),
             listeners: Handles::default(),
             packet: Vec::new(),

@@ -15,7 +15,8 @@ pub enum AnabranchEventKind {
     /// Nothing.
     #[default]
     None = 0,
-    /// A connection that the peer opened is established and waits to be accepted: `listener` (and no `connection`).
+    /// A connection that the peer opened is established and waits to be accepted: `listener` (and no `connection`). Its
+    /// own events come after `anabranch_accept`.
     Incoming = 1,
     /// A connection that this side opened is established: `flag` tells whether MPTCP was agreed upon.
     Connected = 2,
@@ -183,6 +184,21 @@ impl AnabranchEndpoint {
             (_, None) => true,
         }
     }
+
+    /// Returns the next event that is news for the program. What happens to connections that it does not know yet waits
+    /// until it has accepted them.
+    fn next_news(&mut self) -> Option<Event> {
+        loop {
+            let event = self.early.poll().or_else(|| self.host.with_app_mut(|program, _| program.poll_event()))?;
+            if !self.concerns_program(&event) {
+                continue;
+            }
+            match connection_of(&event).filter(|connection| !self.connections.has(*connection)) {
+                Some(unknown) => self.early.keep(unknown, event, |other| self.host.endpoint.has(other)),
+                None => return Some(event),
+            }
+        }
+    }
 }
 
 /// Returns the next event; leaves out events about released connections. `ANABRANCH_STATUS_AGAIN` if there is none.
@@ -200,13 +216,9 @@ pub unsafe extern "C" fn anabranch_poll_event(
             write_out(event, "event", AnabranchEvent::default())?;
             let now = endpoint.now();
             endpoint.host.handle_events(now);
-            while let Some(happened) = endpoint.host.with_app_mut(|program, _| program.poll_event()) {
-                if endpoint.concerns_program(&happened) {
-                    write_out(event, "event", endpoint.report(happened))?;
-                    return Ok(AnabranchStatus::Ok);
-                }
-            }
-            Ok(AnabranchStatus::Again)
+            let Some(news) = endpoint.next_news() else { return Ok(AnabranchStatus::Again) };
+            write_out(event, "event", endpoint.report(news))?;
+            Ok(AnabranchStatus::Ok)
         })
     }
 }

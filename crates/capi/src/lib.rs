@@ -19,6 +19,7 @@ mod agent;
 mod application;
 mod config;
 mod connection;
+mod early;
 mod endpoint;
 mod event;
 mod handles;

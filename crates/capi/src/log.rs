@@ -17,7 +17,8 @@ pub type AnabranchWrite = Option<unsafe extern "C" fn(context: *mut c_void, octe
 /// Starts a log of what the engine decides and why: windows, states, losses, timers, reinjection, events. It consists
 /// of JSON records in the qlog format (docs/qlog.md), and `write` gets one whole record in each call, the first at
 /// once. Write them into a file as they are. Times are those of the caller's clock, in milliseconds. `host` names the
-/// host in the log. The log ends with the endpoint, or when another one is started.
+/// host in the log. The log ends with the endpoint, or when another one is started, which goes on with the connections
+/// of this one. Of connections that are older than the first log, only events are in it.
 ///
 /// # Safety
 /// `endpoint` is null or valid; `host` is null or a string; `write` is null or a function as described, and it and
@@ -84,6 +85,8 @@ mod tests {
     use core::ptr;
 
     use super::*;
+    use crate::address::{AnabranchAddress, anabranch_address_parse};
+    use crate::connection::{anabranch_abort, anabranch_connect};
     use crate::endpoint::{ANABRANCH_SEED_LEN, anabranch_endpoint_free, anabranch_endpoint_new};
 
     unsafe extern "C" fn keep(context: *mut c_void, octets: *const u8, len: usize) {
@@ -107,5 +110,31 @@ mod tests {
         let [record] = &records[..] else { panic!("{} records", records.len()) };
         let text = std::str::from_utf8(record).unwrap();
         assert!(text.starts_with('\u{1e}') && text.ends_with('\n') && text.contains("laptop"), "{text}");
+    }
+
+    /// What the first log writes to is free to go, also while connections of its time live on.
+    #[test]
+    fn another_log_goes_on_with_connections_of_the_first() {
+        let (mut endpoint, seed, mut connection) = (ptr::null_mut(), [7; ANABRANCH_SEED_LEN], 0);
+        let (mut first, mut second) = (Vec::<Vec<u8>>::new(), Vec::<Vec<u8>>::new());
+        let (mut local, mut remote) = (AnabranchAddress::default(), AnabranchAddress::default());
+        // SAFETY: null where it is allowed, and variables of this function, which outlive the endpoint.
+        unsafe {
+            assert_eq!(anabranch_endpoint_new(ptr::null(), seed.as_ptr(), &mut endpoint), AnabranchStatus::Ok);
+            assert_eq!(anabranch_address_parse(c"10.0.0.1".as_ptr(), &mut local), AnabranchStatus::Ok);
+            assert_eq!(anabranch_address_parse(c"10.0.0.2:80".as_ptr(), &mut remote), AnabranchStatus::Ok);
+            let start = |records: *mut Vec<_>| anabranch_start_log(endpoint, c"a".as_ptr(), Some(keep), records.cast());
+            assert_eq!(start(&raw mut first), AnabranchStatus::Ok);
+            let connected = anabranch_connect(endpoint, &local, &remote, ptr::null(), 0, &mut connection);
+            assert_eq!(connected, AnabranchStatus::Ok);
+            assert!(first.len() > 1, "{} records", first.len());
+            first.clear();
+            assert_eq!(start(&raw mut second), AnabranchStatus::Ok);
+            assert_eq!(anabranch_abort(endpoint, connection, 5_000_000), AnabranchStatus::Ok);
+            anabranch_endpoint_free(endpoint);
+        }
+        assert_eq!(first.len(), 0);
+        let text = String::from_utf8(second.concat()).unwrap();
+        assert!(text.contains("tcp:state_updated"), "{text}");
     }
 }

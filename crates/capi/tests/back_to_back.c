@@ -9,22 +9,13 @@
 #include <string.h>
 
 #include "anabranch.h"
+#include "check.h"
 
 #define SIZE ((size_t)300000)
 #define DELAY_NS 10000000ULL
 #define DEADLINE_NS 240000000000ULL
 #define FLIGHT_MAX 4096
 #define PACKET_MAX 1500
-
-#define REQUIRE(condition)                                                                                             \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: %s does not hold; last error: %s\n", __FILE__, __LINE__, #condition,               \
-                    anabranch_last_error());                                                                           \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
-#define CHECK(call) REQUIRE((call) == ANABRANCH_STATUS_OK)
 
 struct packet {
     uint64_t due_ns;
@@ -51,12 +42,6 @@ struct host {
 /* Returns the octet that the host named `name` sends at `position`. */
 static uint8_t octet_of(const char *name, size_t position) {
     return (uint8_t)(position * 31 + position / 251 + (uint8_t)name[0]);
-}
-
-static AnabranchAddress address(const char *text) {
-    AnabranchAddress parsed;
-    CHECK(anabranch_address_parse(text, &parsed));
-    return parsed;
 }
 
 static void start(struct host *host, const char *name, uint8_t seed_octet) {

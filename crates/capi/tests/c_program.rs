@@ -1,4 +1,4 @@
-//! A C program drives two endpoints through the header and the static library.
+//! Programs in C drive endpoints through the header and the static library.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -30,13 +30,13 @@ fn leave_out(program: &str) {
     eprintln!("left out: {program} is missing");
 }
 
-/// Compiles the C program; `None` without a C compiler.
-fn compile(dir: &Path) -> Option<PathBuf> {
+/// Compiles a C program; `None` without a C compiler.
+fn compile(name: &str, dir: &Path) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let program = dir.join("back_to_back");
+    let program = dir.join(name);
     let mut cc = Command::new("cc");
     cc.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1", "-I"]).arg(root.join("include"));
-    cc.arg(root.join("tests/back_to_back.c")).arg(static_library());
+    cc.arg(root.join(format!("tests/{name}.c"))).arg(static_library());
     cc.args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&program);
     let output = run(&mut cc)?;
     assert!(output.status.success(), "cc: {}", said(&output));
@@ -46,7 +46,7 @@ fn compile(dir: &Path) -> Option<PathBuf> {
 #[test]
 fn back_to_back() {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let Some(program) = compile(dir.path()) else { return leave_out("cc") };
+    let Some(program) = compile("back_to_back", dir.path()) else { return leave_out("cc") };
     let output = run(&mut Command::new(program)).expect("it was just compiled");
     assert!(output.status.success(), "{}", said(&output));
     let said = said(&output);
@@ -55,10 +55,18 @@ fn back_to_back() {
 }
 
 #[test]
+fn late_accept() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let Some(program) = compile("late_accept", dir.path()) else { return leave_out("cc") };
+    let output = run(&mut Command::new(program)).expect("it was just compiled");
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[test]
 #[ignore = "slow: run by make test-long"]
 fn back_to_back_under_valgrind() {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let Some(program) = compile(dir.path()) else { return leave_out("cc") };
+    let Some(program) = compile("back_to_back", dir.path()) else { return leave_out("cc") };
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--error-exitcode=9", "--leak-check=full", "--quiet"]).arg(program);
     let Some(output) = run(&mut valgrind) else { return leave_out("valgrind") };

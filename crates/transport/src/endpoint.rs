@@ -126,8 +126,8 @@ impl Endpoint {
         Self::new(config, octets)
     }
 
-    /// Sets the observer of connections that do not exist yet. There is at most one: another replaces it for connections
-    /// after that.
+    /// Sets the observer of connections that do not exist yet. There is at most one: a later one takes its place,
+    /// also for the connections that it observes, and the former is dropped.
     pub fn set_observer(&mut self, observer: Box<dyn Observer>) {
         self.host.set_observer(observer, self.now);
     }

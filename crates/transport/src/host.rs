@@ -109,9 +109,9 @@ impl Host {
         }
     }
 
-    /// Sets the observer of connections that do not exist yet.
+    /// Sets the observer of connections that do not exist yet, and of those that have one. The one before is dropped.
     pub(crate) fn set_observer(&mut self, observer: Box<dyn Observer>, now: Instant) {
-        self.observers = Observers::new(observer, now);
+        self.observers.set(observer, now);
         self.events.set_observers(self.observers.clone());
     }
 

@@ -265,8 +265,14 @@ pub(crate) struct Observed {
 pub(crate) struct Observers(Option<Arc<Mutex<Observed>>>);
 
 impl Observers {
-    pub(crate) fn new(observer: Box<dyn Observer>, now: Instant) -> Self {
-        Self(Some(Arc::new(Mutex::new(Observed { now, observer }))))
+    /// Sets the observer. The ways of connections and legs to the former one lead to this one from now on; the former
+    /// is dropped, because its owner may not keep what it uses any longer.
+    pub(crate) fn set(&mut self, observer: Box<dyn Observer>, now: Instant) {
+        let observed = Observed { now, observer };
+        match &self.0 {
+            Some(shared) => *lock(shared) = observed,
+            None => self.0 = Some(Arc::new(Mutex::new(observed))),
+        }
     }
 
     /// Sets the time of what follows.

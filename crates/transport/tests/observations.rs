@@ -84,6 +84,28 @@ fn each_change_is_shown_when_it_happens() {
     assert!(matches!(ended.last(), Some((500, Occurrence::Notified(Event::Closed { .. })))), "{ended:?}");
 }
 
+/// Connections keep their way to the observer, but not the observer itself.
+#[test]
+fn another_observer_takes_the_place_of_the_first_at_once() {
+    let mut script = Script::listen(config());
+    let first = Notes::on(&mut script.endpoint);
+    script.inject("S 0 win 65535 mss 1000");
+    script.expect("SA 0 ack 1");
+    script.inject("A 1 ack 1");
+    assert!(!first.take().is_empty());
+    script.run_until(100);
+    let second = Notes::on(&mut script.endpoint);
+    assert_eq!(Arc::strong_count(&first.0), 1, "the endpoint holds only one");
+    script.run_until(200);
+    script.inject("R 1");
+    assert_eq!(first.take(), []);
+    let seen = second.take();
+    let ended = Occurrence::StateChanged { from: State::Established, to: State::Closed };
+    assert!(seen.iter().any(|observation| observation.what == ended), "{seen:?}");
+    assert!(seen.iter().any(|observation| matches!(observation.what, Occurrence::Notified(_))), "{seen:?}");
+    assert!(seen.iter().all(|observation| observation.at.as_nanos() == 200_000_000), "{seen:?}");
+}
+
 /// Creates a connection over two paths, whose server is observed.
 fn observed(with_observer: bool) -> (Pair, Notes, ConnectionId, ConnectionId) {
     let config = ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() };

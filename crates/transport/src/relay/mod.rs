@@ -281,7 +281,8 @@ impl FastAckRelay {
         })
     }
 
-    /// Sets the observer of the legs of subflows that are spliced from now on.
+    /// Sets the observer of the legs of subflows that are spliced from now on. There is at most one: a later one
+    /// takes its place, also for the legs that it observes, and the former is dropped.
     pub fn set_observer(&mut self, observer: Box<dyn Observer>) {
         self.host.set_observer(observer, self.now);
     }
