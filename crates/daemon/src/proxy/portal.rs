@@ -140,13 +140,17 @@ impl Proxy {
     pub(super) fn judge(&mut self, key: usize, answered: &Answered, endpoint: &mut Endpoint, now: Instant) -> bool {
         let says = read(&answered.question, &answered.octets);
         let session = &mut self.sessions[key];
-        let Some(home) = session.server.as_ref().map(|server| server.home) else { return true };
+        let Some((home, remote)) = session.server.as_ref().map(|server| (server.home, server.remote)) else {
+            return true;
+        };
         if let Some(again) = session.again.take() {
             self.conclude(&again, &says, home, now);
             return true;
         }
         match says {
             Says::Unclear => true,
+            // A host of the uplink's own network says nothing about what is behind its gateway.
+            _ if self.choice.is_near(remote.ip()) => true,
             Says::Here => {
                 self.choice.trust(home, now);
                 true

@@ -58,7 +58,11 @@ impl World {
     fn and_uplink(self) -> Self {
         let mut world = self;
         let now = world.clock.now();
-        world.proxy.add_uplink(Uplink { ip: UPLINK, tier: Tier::Primary, link: 0 }, &mut world.endpoint, now);
+        world.proxy.add_uplink(
+            Uplink { ip: UPLINK, tier: Tier::Primary, link: 0, near: None },
+            &mut world.endpoint,
+            now,
+        );
         world
     }
 
@@ -238,7 +242,7 @@ fn whoever_connects_when_the_last_uplink_goes_does_not_wait() {
     let now = world.clock.now();
     // The uplink merely gets another address.
     world.proxy.remove_uplink(UPLINK, &mut world.endpoint, now);
-    world.proxy.add_uplink(Uplink { ip: UPLINK, tier: Tier::Primary, link: 0 }, &mut world.endpoint, now);
+    world.proxy.add_uplink(Uplink { ip: UPLINK, tier: Tier::Primary, link: 0, near: None }, &mut world.endpoint, now);
     world.proxy.strand_all(&mut world.endpoint, now);
     assert_eq!(world.proxy.totals.unreached, 0);
     world.proxy.remove_uplink(UPLINK, &mut world.endpoint, now);
