@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(of(303, "http://user@10.0.0.1/x").as_deref(), Some("10.0.0.1"));
         assert_eq!(of(302, "http://badexample.test/").as_deref(), Some("badexample.test"));
         let akin =
-            ["https://example.test/a", "/b", "https://www.example.test/", "b", "http://test/", "http://example.test./"];
+            ["https://example.test/a", "/b", "https://www.example.test/", "b", "http://test/", "//example.test./"];
         akin.iter().for_each(|location| assert_eq!(of(302, location), None, "{location}"));
         assert_eq!(of(200, "http://login.test/"), None);
         assert_eq!(of(304, "http://login.test/"), None);
