@@ -81,10 +81,12 @@ impl AtomicFile {
         Ok(Self { writer: BufWriter::with_capacity(BUFFER_BYTES, backing), path: path.into(), named })
     }
 
-    /// Puts the complete file in place and replaces a file that is there. The content is on the disk before the name.
+    /// Puts the complete file in place and replaces a file that is there. The content is on the disk before the name,
+    /// and the name is when this returns, where the file system can sync a folder.
     ///
     /// # Errors
-    /// If the disk is full or the folder has changed. Nothing is left behind in that case.
+    /// If the disk is full or the folder has changed: nothing is left behind in that case. If the disk fails at the end,
+    /// the file stands, but may be gone after a power failure.
     pub fn commit(self) -> Result<()> {
         let Self { writer, path, named } = self;
         let backing = writer.into_inner().map_err(io::IntoInnerError::into_error);
@@ -131,7 +133,7 @@ impl Backing {
                 give_name(&file, path)?;
             }
         }
-        Ok(())
+        keep_name(folder_of(path))
     }
 }
 
@@ -146,6 +148,17 @@ fn give_name(file: &File, path: &Path) -> io::Result<()> {
             Ok(beside.persist(path)?)
         }
         done => Ok(done?),
+    }
+}
+
+/// Brings the names in `folder` to the disk. Otherwise a power failure some seconds later brings the old file back.
+fn keep_name(folder: &Path) -> io::Result<()> {
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        // The folder may be written to but not read, or its file system cannot sync it: nothing more can be done.
+        Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::ACCESS | Errno::INVAL | Errno::NOTSUP)) => {
+            Ok(())
+        }
+        done => done,
     }
 }
 
@@ -264,6 +277,8 @@ mod tests {
     use std::os::unix::fs::{MetadataExt as _, chown, symlink};
     use std::os::unix::net::UnixListener;
 
+    use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
+
     use super::*;
 
     /// Both kinds of file, whichever the file system of the test supports.
@@ -288,6 +303,42 @@ mod tests {
                 assert_eq!(names(folder.path()), ["out"]);
             }
         }
+    }
+
+    /// What happens in `folder` while `work` runs, in order: names appear, and the folder itself is opened.
+    fn seen(folder: &Path, work: impl FnOnce()) -> Vec<ReadFlags> {
+        let watch = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+        let wanted = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::OPEN;
+        inotify::add_watch(&watch, folder, wanted).unwrap();
+        work();
+        let mut room = [core::mem::MaybeUninit::uninit(); 4096];
+        let mut events = inotify::Reader::new(watch, &mut room);
+        core::iter::from_fn(|| events.next().ok().map(|event| event.events())).collect()
+    }
+
+    /// Whether the disk then keeps the name cannot be seen here.
+    #[test]
+    fn the_folder_is_opened_to_be_synced_once_the_file_has_its_name() {
+        for open in KINDS {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("out");
+            for _ in ["new", "replaced"] {
+                let file = AtomicFile::create_as(&path, Named::File, open).unwrap();
+                let seen = seen(folder.path(), || file.commit().unwrap());
+                let named = seen.iter().rposition(|it| it.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO));
+                let opened = seen.iter().rposition(|it| it.contains(ReadFlags::OPEN | ReadFlags::ISDIR));
+                assert!(named.is_some() && named < opened, "{seen:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_synced_is_no_error_and_a_missing_one_is() {
+        let folder = tempfile::tempdir().unwrap();
+        keep_name(folder.path()).unwrap();
+        // A file system of the kernel's own, without disk and sync.
+        keep_name(Path::new("/proc/self")).unwrap();
+        assert_eq!(keep_name(&folder.path().join("gone")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

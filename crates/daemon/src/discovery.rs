@@ -56,6 +56,10 @@ impl Announcement {
         if let Some(shared) = shared {
             daemon.disable_interface(IfKind::Name(shared.into())).map_err(unknown)?;
         }
+        Self::by(daemon, service, name, properties)
+    }
+
+    fn by(daemon: ServiceDaemon, service: &str, name: &Name, properties: &[(&str, &str)]) -> Result<Self> {
         // Not the host's own name: other programs may announce that already, with other addresses.
         let host = format!("{name}-anabranch.local.");
         let info = ServiceInfo::new(service, name.as_str(), &host, "", PORT, properties).map_err(unknown)?;
@@ -78,10 +82,21 @@ impl Drop for Announcement {
 pub struct Found {
     /// The name that the relay claims.
     pub name: Name,
+    /// Who announces it: the service instance and its host, which multicast DNS keeps apart on one network.
+    pub announcer: Announcer,
     /// See [`mark`]; empty for a relay that shows a code.
     pub mark: String,
     /// The addresses that the relay claims: IPv4 first, addresses that need an interface name last.
     pub addresses: Vec<ScopedAddress>,
+}
+
+/// The service instance of an announcement, and the host that it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announcer {
+    /// The full name of the instance.
+    pub instance: String,
+    /// The name of the host.
+    pub host: String,
 }
 
 /// A search that runs until dropped.
@@ -109,7 +124,10 @@ impl Search {
     }
 
     fn of(service: &'static str) -> Result<Self> {
-        let daemon = daemon()?;
+        Self::by(daemon()?, service)
+    }
+
+    fn by(daemon: ServiceDaemon, service: &'static str) -> Result<Self> {
         let events = daemon.browse(service).map_err(unknown)?;
         Ok(Self { service, daemon, events })
     }
@@ -124,7 +142,8 @@ impl Search {
                     let mut addresses: Vec<ScopedAddress> = found.collect();
                     addresses.sort();
                     let mark = service.txt_properties.get_property_val_str("mark").unwrap_or_default().into();
-                    return Some(Found { name, mark, addresses });
+                    let announcer = Announcer { instance: service.fullname.clone(), host: service.host.clone() };
+                    return Some(Found { name, announcer, mark, addresses });
                 }
                 _ => continue,
             }
@@ -144,7 +163,20 @@ fn name(fullname: &str, service: &str) -> Option<Name> {
     let at = fullname.len().checked_sub(service.len())?;
     let (instance, rest) = fullname.split_at_checked(at)?;
     // A name may contain dots.
-    rest.eq_ignore_ascii_case(service).then(|| instance.strip_suffix('.')?.parse().ok())?
+    let instance = rest.eq_ignore_ascii_case(service).then(|| instance.strip_suffix('.'))??;
+    match instance.split_once('.') {
+        Some((first, others)) => format!("{}.{others}", without_number(first)).parse().ok(),
+        None => without_number(instance).parse().ok(),
+    }
+}
+
+/// Returns the first label of an instance without the number that multicast DNS adds if another host on the network has
+/// the name already, as in `anna (2)` (RFC 6763 appendix D). Both are relays of that name, and the user must hear of
+/// both: the other one may be an impostor that wants to be the only one.
+fn without_number(label: &str) -> &str {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit());
+    let split = label.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
+    split.filter(|(_, number)| is_number(number)).map_or(label, |(name, _)| name)
 }
 
 /// Returns an address with the interface on which it was heard.
@@ -179,13 +211,39 @@ mod tests {
         for instance in ["anna", "Annas-Phone.2"] {
             assert_eq!(called(instance).as_deref(), Some(instance));
         }
-        for instance in ["", "a\u{1b}[2J", "a b", "ä", &"a".repeat(33)] {
+        for instance in ["", "a\u{1b}[2J", "a b", "ä", &"a".repeat(33), "anna (2", "anna (x)", "anna ()", " (2)"] {
             assert_eq!(called(instance), None, "{instance:?}");
+        }
+        // Renamed, because another host has the name.
+        for (instance, name) in [("anna (2)", "anna"), ("anna (13)", "anna"), ("Annas-Phone (2).2", "Annas-Phone.2")] {
+            assert_eq!(called(instance).as_deref(), Some(name));
         }
         assert!(name("anna._Anabranch._UDP.local.", LENDING).is_some());
         for other in ["", "anna", LENDING, "anna._other._udp.local.", "annaä_anabranch._udp.local."] {
             assert_eq!(name(other, LENDING), None, "{other}");
         }
+    }
+
+    /// Multicast DNS on the loopback interface alone, at a port that nobody else uses.
+    fn near(port: u16) -> ServiceDaemon {
+        let daemon = ServiceDaemon::new_with_port(port).unwrap();
+        daemon.disable_interface(IfKind::All).unwrap();
+        daemon.enable_interface(IfKind::LoopbackV4).unwrap();
+        daemon
+    }
+
+    #[test]
+    fn a_relay_whose_name_another_host_has_taken_is_found() {
+        let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let anna: Name = "anna".parse().unwrap();
+        let marks = ["1", "2"];
+        let search = Search::by(near(port), LENDING).unwrap();
+        let _relays = marks.map(|mark| {
+            let relay = Announcement::by(near(port), LENDING, &anna, &[("mark", mark)]).unwrap();
+            // The second one probes for the name once the first one has it.
+            while search.next(StdDuration::from_secs(10)).expect("a relay").mark != mark {}
+            relay
+        });
     }
 
     #[test]

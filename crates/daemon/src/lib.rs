@@ -15,6 +15,7 @@
 //! scoped       addresses that may need an interface beside them
 //! sockets      sockets of links and pairings
 //! store        a device's identity and the devices it is paired with, on disk
+//! turns        an order in which several parties take turns
 //! ```
 
 mod calendar;
@@ -33,6 +34,7 @@ pub mod relay;
 pub mod scoped;
 mod sockets;
 pub mod store;
+mod turns;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

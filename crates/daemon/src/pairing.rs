@@ -33,7 +33,7 @@ use socket2::{Domain, Socket, Type};
 use tracing::{debug, warn};
 use units::{Duration, Instant};
 
-use crate::discovery::{Announcement, Found, Search};
+use crate::discovery::{Announcement, Announcer, Found, Search};
 use crate::scoped::ScopedAddress;
 use crate::sockets;
 use crate::store::{Relay, Store};
@@ -202,58 +202,78 @@ impl Offer<'_> {
     }
 }
 
-/// Returns the relay that shows a code now; it must be the only one.
+/// Returns the relay that shows a code now, with all its addresses; it must be the only one.
 ///
 /// # Errors
 /// If there is none, or if there are several: then with their names and addresses.
-pub fn find(stop: &Stop) -> Result<(Name, ScopedAddress)> {
+pub fn find(stop: &Stop) -> Result<(Name, Vec<ScopedAddress>)> {
     let search = Search::for_pairing()?;
-    let mut relays: Vec<Shown> = Vec::new();
+    let mut shown: Vec<Shown> = Vec::new();
     let clock = Clock::start();
     let until = clock.now() + SEARCH;
     while clock.now() < until {
         if stop.is_triggered() {
             return Err(Error::Interrupted);
         }
-        search.next(SEARCH_STEP).into_iter().for_each(|found| note(&mut relays, found));
+        search.next(SEARCH_STEP).into_iter().for_each(|found| note(&mut shown, found));
     }
-    only(&relays)
+    only(&shown)
 }
 
-/// The name and addresses of a relay that shows a code; there is at least one address.
-type Shown = (Name, Vec<ScopedAddress>);
+/// An announcement of a relay that shows a code.
+#[derive(Clone, Debug)]
+struct Shown {
+    name: Name,
+    announcer: Announcer,
+    /// In order; there is at least one.
+    at: Vec<ScopedAddress>,
+}
 
-/// Adds a found relay or merges it with a known one. Two of the same name without a common address stay separate: one
-/// of them may be an impostor.
-fn note(relays: &mut Vec<Shown>, Found { name, addresses, .. }: Found) {
-    let is_known = |(known, at): &&mut Shown| *known == name && at.iter().any(|address| addresses.contains(address));
-    match relays.iter_mut().find(is_known) {
-        Some((_, at)) => {
-            at.extend(addresses);
-            at.sort();
-            at.dedup();
+/// Adds a found announcement, or what is new in a known one. Only those of the same announcer that have an address in
+/// common are merged: an impostor may announce the relay's name, and the relay's address besides its own.
+fn note(shown: &mut Vec<Shown>, Found { name, announcer, addresses, .. }: Found) {
+    let is_known = |known: &&mut Shown| {
+        (&known.name, &known.announcer) == (&name, &announcer) && known.at.iter().any(|it| addresses.contains(it))
+    };
+    match shown.iter_mut().find(is_known) {
+        Some(known) => {
+            known.at.extend(addresses);
+            known.at.sort();
+            known.at.dedup();
         }
         None if addresses.is_empty() => {}
-        None => relays.push((name, addresses)),
+        None => shown.push(Shown { name, announcer, at: addresses }),
     }
 }
 
-fn only(relays: &[Shown]) -> Result<(Name, ScopedAddress)> {
-    match relays {
+fn only(shown: &[Shown]) -> Result<(Name, Vec<ScopedAddress>)> {
+    let mut relays: Vec<(&Name, &[ScopedAddress])> = Vec::new();
+    for Shown { name, at, .. } in shown {
+        // A relay that was renamed meanwhile has two announcements with the same addresses.
+        if !relays.contains(&(name, at)) {
+            relays.push((name, at));
+        }
+    }
+    match relays[..] {
         [] => Err(Error::Peer(
             "found no relay that shows a code on this device's networks: run `anabranch relay --pair` on the relay, \
              or name its address (anabranch join --pair ADDRESS)"
                 .into(),
         )),
-        [(name, at)] => Ok((name.clone(), at[0].clone())),
-        several => {
-            let list: Vec<String> = several.iter().map(|(name, at)| format!("{name} at {}", at[0])).collect();
+        [(name, at)] => Ok((name.clone(), at.to_vec())),
+        ref several => {
+            let list: Vec<String> = several.iter().map(|(name, at)| format!("{name} at {}", either(at))).collect();
             Err(Error::Usage(format!(
                 "several relays show a code: {}; name the address of one (anabranch join --pair ADDRESS)",
                 list.join(", ")
             )))
         }
     }
+}
+
+/// Returns addresses as text for a sentence.
+pub fn either(addresses: &[ScopedAddress]) -> String {
+    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")
 }
 
 /// Pairs with the relay that shows `invitation`. Returns the relay's local name.
@@ -371,26 +391,53 @@ mod tests {
         assert!(why.contains("it is not pairing now"), "{why}");
     }
 
-    fn found(name: &str, addresses: &[&str]) -> Found {
+    /// An announcement of `instance`, whose name may have a number.
+    fn found(instance: &str, addresses: &[&str]) -> Found {
         let addresses = addresses.iter().map(|address| ScopedAddress::from(address.parse::<IpAddr>().unwrap()));
-        Found { name: name.parse().unwrap(), mark: String::new(), addresses: addresses.collect() }
+        let name = instance.split(' ').next().unwrap();
+        let announcer = Announcer { instance: instance.into(), host: format!("{name}-anabranch.local.") };
+        Found { name: name.parse().unwrap(), announcer, mark: String::new(), addresses: addresses.collect() }
     }
 
-    fn only_of(all: &[Found]) -> Result<(Name, ScopedAddress)> {
-        let mut relays = Vec::new();
-        all.iter().for_each(|found| note(&mut relays, found.clone()));
-        only(&relays)
+    fn only_of(all: &[Found]) -> Result<(Name, Vec<ScopedAddress>)> {
+        let mut shown = Vec::new();
+        all.iter().for_each(|found| note(&mut shown, found.clone()));
+        only(&shown)
     }
 
     #[test]
     fn two_relays_of_one_name_are_several() {
         let anna = found("anna", &["fd00::1"]);
         let more = found("anna", &["192.168.43.1", "fd00::1"]);
-        let (name, address) = only_of(&[anna.clone(), more.clone(), anna.clone(), found("ben", &[])]).unwrap();
-        assert_eq!((name.as_str(), address.to_string().as_str()), ("anna", "192.168.43.1"));
-        let why = only_of(&[more.clone(), found("anna", &["192.168.43.66"])]).unwrap_err().to_string();
-        assert!(why.contains("anna at 192.168.43.1, anna at 192.168.43.66"), "{why}");
+        let all = [anna.clone(), more.clone(), anna.clone(), found("ben", &[])];
+        let (name, at) = only_of(&all).unwrap();
+        assert_eq!((name.as_str(), either(&at).as_str()), ("anna", "192.168.43.1 or fd00::1"));
+        let why = only_of(&[anna, found("anna", &["192.168.43.66"])]).unwrap_err().to_string();
+        assert!(why.contains("anna at fd00::1, anna at 192.168.43.66"), "{why}");
         assert!(only_of(&[more, found("ben", &["192.168.43.2"])]).is_err());
         assert!(only_of(&[]).is_err());
+    }
+
+    #[test]
+    fn an_impostor_that_names_the_relays_address_too_is_another_relay() {
+        let anna = found("anna", &["192.168.43.1"]);
+        let addresses = ["10.0.0.66", "192.168.43.1"];
+        let mut elsewhere = found("anna", &addresses);
+        elsewhere.announcer.host = "impostor.local.".into();
+        for impostor in [elsewhere, found("anna (2)", &addresses)] {
+            let why = only_of(&[anna.clone(), impostor]).unwrap_err().to_string();
+            assert!(why.contains("anna at 192.168.43.1, anna at 10.0.0.66 or 192.168.43.1"), "{why}");
+        }
+        assert!(only_of(&[anna, found("anna (2)", &["192.168.43.1"])]).is_ok(), "it was renamed");
+    }
+
+    #[test]
+    fn a_relay_is_reached_at_whichever_of_its_addresses_answers() {
+        let listener = TcpListener::bind("127.0.0.2:0").unwrap();
+        let (place, stop) = (listener.local_addr().unwrap(), Stop::new().unwrap());
+        let (_, addresses) = only_of(&[found("anna", &["127.0.0.1", "127.0.0.2"])]).unwrap();
+        let invitation = Invitation { addresses, port: place.port(), code: Code::draw([1; 32]) };
+        let (address, _stream) = connect(&invitation, &stop).unwrap();
+        assert_eq!(address.ip(), place.ip());
     }
 }

@@ -20,6 +20,11 @@ impl ScopedAddress {
         self.ip
     }
 
+    /// Whether it is on the network of an interface with this name and index, or on any.
+    pub fn may_be_on(&self, interface: &str, index: u32) -> bool {
+        self.interface.as_ref().is_none_or(|own| own == interface || own.parse() == Ok(index))
+    }
+
     /// Creates an address; only a link-local one keeps the interface.
     pub fn new(ip: IpAddr, interface: &str) -> Self {
         Self { ip, interface: is_link_local(ip).then(|| interface.into()) }
@@ -144,6 +149,9 @@ mod tests {
         assert_eq!(loopback, SocketAddrV6::new("fe80::1".parse().unwrap(), 7, 0, 1).into());
         assert_eq!(ScopedAddress::of(loopback).to_string(), "fe80::1%lo");
         assert_eq!(read("fe80::1%1").unwrap().at(7).unwrap(), loopback);
+        for (text, is_there) in [("fe80::1%lo", true), ("fe80::1%1", true), ("fe80::1%2", false), ("10.0.0.1", true)] {
+            assert_eq!(read(text).unwrap().may_be_on("lo", 1), is_there, "{text}");
+        }
         assert!(read("fe80::1%none").unwrap().at(7).unwrap_err().to_string().contains("no interface none"));
         assert_eq!(read("10.0.0.1").unwrap().at(7).unwrap(), "10.0.0.1:7".parse().unwrap());
     }

@@ -95,8 +95,6 @@ impl Store {
         }
         let secret = random_seed()?;
         atomic_file::write_private(&path, format!("{}\n", PublicKey::new(secret)).as_bytes())?;
-        // After a power failure, the key must not be gone while others know it.
-        File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(Error::system("write to the disk"))?;
         exposure::warn_if_exposed(&path);
         Ok(Identity::from_secret(secret))
     }

@@ -576,8 +576,8 @@ fn relays_are_found_on_the_network_wherever_they_are() {
     let Some(bed) = Bed::new() else { return };
     let (offer, said) = bed.offer(0);
     let find = || pairing::find(&Stop::new().unwrap());
-    let (name, address) = bed.net.laptop.run(find).unwrap().unwrap();
-    assert_eq!((name.as_str(), address.ip()), ("anna", bed.address(0)));
+    let (name, addresses) = bed.net.laptop.run(find).unwrap().unwrap();
+    assert_eq!((name.as_str(), addresses[0].ip()), ("anna", bed.address(0)));
     // With two relays, the user has to choose.
     let (other, _said) = bed.offer(1);
     let several = bed.net.laptop.run(find).unwrap().unwrap_err().to_string();

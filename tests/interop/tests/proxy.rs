@@ -137,7 +137,8 @@ impl Running {
         }
         let rig = Rig::new(links)?;
         rig.host(0).ip(["mptcp limits set subflow 8 add_addr_accepted 8".into()]).unwrap();
-        let uplink = |link: usize| Uplink { ip: format!("10.{link}.1.2").parse().unwrap(), tier: Tier::Primary, link };
+        let ip = |link: usize| format!("10.{link}.1.2").parse().unwrap();
+        let uplink = |link: usize| Uplink { ip: ip(link), tier: Tier::Primary, link, near: None };
         let mut config = ProxyConfig::new(PROXY.parse().unwrap());
         config.lookup = Arc::new(lookup);
         change(&mut config);

@@ -118,7 +118,7 @@ fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), 
             return Err(Failure::Input("the URI contains the code: leave out --code".into()));
         }
         Some(PairTarget::Invited(invitation)) => invitation.clone(),
-        Some(PairTarget::At(address)) => invitation_at(address.clone(), told)?,
+        Some(PairTarget::At(address)) => invitation_at(vec![address.clone()], told)?,
         None => invitation_at(find_pairing()?, told)?,
     };
     let relay = pairing::accept(&store, &name, &invitation, &Stop::on_signals()?)?;
@@ -138,21 +138,21 @@ fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), 
     Ok(console::print(&text)?)
 }
 
-fn invitation_at(address: ScopedAddress, told: Option<Code>) -> Result<Invitation, Failure> {
+fn invitation_at(addresses: Vec<ScopedAddress>, told: Option<Code>) -> Result<Invitation, Failure> {
     let code = told.map_or_else(ask_for_code, Ok)?;
-    Ok(Invitation::new(vec![address], code))
+    Ok(Invitation::new(addresses, code))
 }
 
 fn code(text: &str) -> Result<Code, Failure> {
     text.trim().parse().map_err(|error: NoCode| Failure::Input(error.to_string()))
 }
 
-fn find_pairing() -> Result<ScopedAddress, Failure> {
+fn find_pairing() -> Result<Vec<ScopedAddress>, Failure> {
     console::complain("looking for a relay that shows a code ...\n")?;
     // Until there is something to undo, Ctrl-C may end this at once.
-    let (name, address) = pairing::find(&Stop::new()?)?;
-    console::complain(&format!("found {name} at {address}\n"))?;
-    Ok(address)
+    let (name, addresses) = pairing::find(&Stop::new()?)?;
+    console::complain(&format!("found {name} at {}\n", pairing::either(&addresses)))?;
+    Ok(addresses)
 }
 
 fn ask_for_code() -> Result<Code, Failure> {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use linux::uplink::{EnginePath, Uplink};
+use linux::uplink::{EnginePath, Uplink, Way};
 use units::Rate;
 
 use super::offer::Offer;
@@ -124,7 +124,9 @@ impl Roster {
 
     fn addresses_of(&self, index: usize) -> Vec<choice::Uplink> {
         let tier = self.tier_of(index);
-        self.entries[index].usable().map(|ip| choice::Uplink { ip, tier, link: index }).collect()
+        let entry = &self.entries[index];
+        let near = |ip| entry.uplink.way(ip).map(Way::network);
+        entry.usable().map(|ip| choice::Uplink { ip, tier, link: index, near: near(ip) }).collect()
     }
 
     /// Returns the effective tier of the uplink at `index`: the tier that the user has set, or backup if the selection
@@ -304,8 +306,6 @@ fn named_once(changes: &[Request]) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use linux::uplink::Way;
-
     use super::*;
 
     fn way(address: &str) -> Option<Way> {
@@ -330,6 +330,8 @@ mod tests {
     fn an_uplink_that_is_never_used_or_lost_has_no_address() {
         let mut roster = roster();
         assert_eq!(roster.used().len(), 2);
+        let near = roster.used()[0].near.map(|network| network.to_string());
+        assert_eq!(near.as_deref(), Some("192.168.42.0/24"));
         roster.set_tier("usb1", Tier::Never).unwrap();
         assert_eq!(roster.used().len(), 1);
         roster.entry("usb0").unwrap().lost = Some("is down".into());

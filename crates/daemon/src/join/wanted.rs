@@ -163,14 +163,23 @@ impl Wanted {
         let names: Vec<String> = named.iter().map(|(name, _)| name.clone()).collect();
         let (uplinks, wrong) = uplink::discover_some(&names)?;
         let tiers: Vec<Tier> = named.iter().map(|(_, tier)| *tier).collect();
-        let usable = |(uplink, tier): (&Uplink, &Tier)| uplink.ways().next().is_some() && *tier != Tier::Never;
-        if !uplinks.iter().zip(&tiers).any(usable) {
-            return Err(Error::Usage(
-                "none of the available uplinks may be used: give at least one a tier other than never".into(),
-            ));
-        }
+        check_usable(&uplinks, &tiers, &wrong)?;
         Ok(Seen { uplinks, tiers, wrong, misnamed })
     }
+}
+
+/// Checks that an uplink is there and may be used. `wrong` says why others are absent.
+fn check_usable(uplinks: &[Uplink], tiers: &[Tier], wrong: &[String]) -> Result<()> {
+    let allowed = || uplinks.iter().zip(tiers).filter(|(_, tier)| **tier != Tier::Never).map(|(uplink, _)| uplink);
+    if allowed().next().is_none() {
+        return Err(Error::Usage("no uplink may be used: give at least one a tier other than never".into()));
+    }
+    if allowed().any(|uplink| uplink.ways().next().is_some()) {
+        return Ok(());
+    }
+    // One that may be used can come later: the same command works then. Each line begins with a name.
+    let is_of_one = |line: &&String| allowed().any(|uplink| line.split(' ').next() == Some(&uplink.interface));
+    Err(Error::Unready(wrong.iter().filter(is_of_one).cloned().collect::<Vec<_>>().join("; ")))
 }
 
 /// Interfaces, and devices of relays, that were found.
@@ -197,5 +206,28 @@ fn explained(error: Error, statuses: &[LinkStatus]) -> Error {
     match error {
         Error::Unready(text) => Error::Unready(lines(&text)),
         error => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use linux::uplink::Way;
+
+    use super::*;
+
+    #[test]
+    fn an_absent_uplink_that_may_be_used_can_come_later() {
+        let absent = |name| Uplink::absent(name).unwrap();
+        let there = |name| {
+            let way = Way { address: "192.168.1.5".parse().unwrap(), prefix_len: 24, gateway: None };
+            Uplink { v4: Some(way), ..absent(name) }
+        };
+        let wrong = ["usb0 does not exist".to_owned(), "usb1 is down".to_owned()];
+        let uplinks = [absent("usb0"), there("wlan0"), absent("usb1")];
+        let check = |tiers: &[Tier; 3]| check_usable(&uplinks, tiers, &wrong);
+        let why = check(&[Tier::Primary, Tier::Never, Tier::Never]).unwrap_err();
+        assert!(matches!(&why, Error::Unready(text) if text == "usb0 does not exist"), "{why}");
+        assert!(matches!(check(&[Tier::Never; 3]), Err(Error::Usage(_))));
+        assert!(check(&[Tier::Never, Tier::Backup, Tier::Never]).is_ok());
     }
 }

@@ -11,6 +11,7 @@ use units::Duration;
 
 use super::message::{ANSWER_BYTES_MAX, Family, Said, answer, question};
 use super::servers::Server;
+use crate::turns::in_turns;
 
 /// When unanswered questions are repeated, and when waiting ends.
 const AGAIN: Duration = Duration::from_millis(800);
@@ -62,7 +63,7 @@ struct Heard {
 /// If no server gives an address in time.
 pub fn ask(name: &str, servers: &[Server]) -> Result<Vec<IpAddr>, NoAddress> {
     let begin = |server| FAMILIES.into_iter().filter_map(move |family| Question::new(name, server, family).ok());
-    let mut questions: Vec<Question> = servers.iter().flat_map(begin).take(QUESTIONS_MAX).collect();
+    let mut questions: Vec<Question> = by_turns(servers).flat_map(begin).take(QUESTIONS_MAX).collect();
     let clock = Clock::start();
     let now = clock.now();
     let (mut again_at, mut until) = (Some(now + AGAIN), now + PATIENCE);
@@ -87,6 +88,12 @@ pub fn ask(name: &str, servers: &[Server]) -> Result<Vec<IpAddr>, NoAddress> {
         }
     }
     heard.verdict()
+}
+
+/// Lets the uplinks take turns, so that each is asked over even if not all questions may be asked.
+fn by_turns(servers: &[Server]) -> impl Iterator<Item = &Server> {
+    let interfaces: Vec<&str> = servers.iter().map(|server| server.interface.as_str()).collect();
+    in_turns(&interfaces).into_iter().map(|position| &servers[position])
 }
 
 impl Heard {
@@ -171,6 +178,19 @@ impl Question {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_uplink_is_asked_over() {
+        const UPLINKS: usize = 32;
+        let place = |number: u8| std::net::SocketAddr::from(([192, 0, 2, number], 53));
+        let of = |uplink| (0..5).map(move |number| Server { interface: format!("usb{uplink}"), place: place(number) });
+        let servers: Vec<Server> = (0..UPLINKS).flat_map(of).collect();
+        let asked: Vec<&Server> = by_turns(&servers).take(QUESTIONS_MAX / FAMILIES.len()).collect();
+        let interfaces: std::collections::BTreeSet<&str> = asked.iter().map(|it| it.interface.as_str()).collect();
+        assert_eq!(interfaces.len(), UPLINKS);
+        assert!(asked.iter().all(|it| it.place == place(0)), "the first one of each is its gateway");
+        assert_eq!(by_turns(&servers).count(), servers.len());
+    }
 
     #[test]
     fn what_says_the_most_counts() {

@@ -116,6 +116,13 @@ mod tests {
     }
 
     #[test]
+    fn an_absolute_name_is_asked_for_without_its_dot() {
+        assert_eq!(question(7, "a.example.", Family::V4), question(7, "a.example", Family::V4));
+        let octets = answered(&question(7, "a.example.", Family::V4).unwrap(), |_| {});
+        assert!(answer(&octets, 7, "a.example.", Family::V4).is_some());
+    }
+
+    #[test]
     fn an_answer_that_was_cut_does_not_deny_addresses() {
         let asked = question(7, "a.example", Family::V4).unwrap();
         let cut = |has_record: bool| {

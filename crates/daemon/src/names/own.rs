@@ -14,6 +14,7 @@ use super::message::ANSWER_BYTES_MAX;
 use linux::uplink::Uplink;
 
 use super::servers::{PORT, RESOLV_CONF, SYSTEM_MAX, Server, list, named};
+use crate::scoped::ScopedAddress;
 
 /// Time limit: as long as the system's resolver gets before the uplinks are asked.
 const PATIENCE: Duration = Duration::from_millis(1500);
@@ -42,9 +43,9 @@ pub enum Heard {
 pub fn look() -> Vec<(IpAddr, Heard)> {
     let mut servers = named(&fs::read_to_string(RESOLV_CONF).unwrap_or_default());
     servers.truncate(SYSTEM_MAX);
-    let sockets = servers.iter().map(|ip| question((*ip, PORT).into(), None).ok()).collect();
+    let sockets = servers.iter().map(|server| server.at(PORT).and_then(|place| question(place, None)).ok()).collect();
     let heard = ask(sockets, |heard| !heard.contains(&None));
-    servers.into_iter().zip(heard.into_iter().map(|heard| heard.unwrap_or(Heard::Nothing))).collect()
+    servers.iter().map(ScopedAddress::ip).zip(heard.into_iter().map(|heard| heard.unwrap_or(Heard::Nothing))).collect()
 }
 
 /// Returns for each uplink whether a name server asked over it knows the root servers, as every one with access to the

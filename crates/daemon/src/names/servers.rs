@@ -5,6 +5,8 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 
 use linux::uplink::Uplink;
 
+use crate::scoped::ScopedAddress;
+
 /// The port of name servers.
 pub const PORT: u16 = 53;
 /// File that names the name servers of this device's programs.
@@ -12,7 +14,7 @@ pub const RESOLV_CONF: &str = "/etc/resolv.conf";
 /// Files that name the system's name servers. The second has those behind the stub that systemd-resolved puts in the
 /// first.
 const FILES: [&str; 2] = [RESOLV_CONF, "/run/systemd/resolve/resolv.conf"];
-/// Maximum number of the system's name servers: resolvers read three.
+/// Maximum number of name servers in a file: resolvers read three.
 pub const SYSTEM_MAX: usize = 3;
 
 /// A name server to be asked over one uplink.
@@ -32,36 +34,42 @@ pub fn may_be_asked(name: &str) -> bool {
 
 /// Returns the name servers for each of these uplinks: its gateways and the system's servers.
 pub fn list(uplinks: &[Uplink]) -> Vec<Server> {
-    let files: String = FILES.iter().filter_map(|file| fs::read_to_string(file).ok()).collect::<Vec<_>>().join("\n");
-    let system = parse(&files);
+    let texts = FILES.iter().filter_map(|file| fs::read_to_string(file).ok());
+    let system: Vec<ScopedAddress> = texts.flat_map(|text| parse(&text)).collect();
     uplinks.iter().flat_map(|uplink| of(uplink, &system)).collect()
 }
 
 /// Returns the name servers in a text like `resolv.conf`, except those on this device: that is the stub, which was
 /// asked before.
-fn parse(text: &str) -> Vec<IpAddr> {
+fn parse(text: &str) -> Vec<ScopedAddress> {
     let mut servers = named(text);
-    servers.retain(|ip| !ip.is_loopback());
+    servers.retain(|server| !server.ip().is_loopback());
     servers.truncate(SYSTEM_MAX);
     servers
 }
 
 /// Returns all name servers in such a text, each once.
-pub fn named(text: &str) -> Vec<IpAddr> {
-    let mut servers: Vec<IpAddr> = Vec::new();
+pub fn named(text: &str) -> Vec<ScopedAddress> {
+    let mut servers: Vec<ScopedAddress> = Vec::new();
     for line in text.lines() {
         let mut words = line.split_whitespace();
-        let address = (words.next() == Some("nameserver")).then(|| words.next()?.parse::<IpAddr>().ok()).flatten();
-        servers.extend(address.filter(|ip| !servers.contains(ip)));
+        let server = (words.next() == Some("nameserver")).then(|| address(words.next()?)).flatten();
+        servers.extend(server.filter(|server| !servers.contains(server)));
     }
     servers
 }
 
-fn of(uplink: &Uplink, system: &[IpAddr]) -> Vec<Server> {
+/// Reads an address. A link-local one should have an interface; without one, it may be on any.
+fn address(text: &str) -> Option<ScopedAddress> {
+    text.parse::<IpAddr>().map(ScopedAddress::from).ok().or_else(|| text.parse().ok())
+}
+
+fn of(uplink: &Uplink, system: &[ScopedAddress]) -> Vec<Server> {
     let gateways = uplink.ways().filter_map(|way| way.gateway);
     let has_family = |ip: &IpAddr| uplink.ways().any(|way| way.address.is_ipv4() == ip.is_ipv4());
+    let reachable = system.iter().filter(|server| server.may_be_on(&uplink.interface, uplink.index));
     let mut servers: Vec<Server> = Vec::new();
-    for ip in gateways.chain(system.iter().copied().filter(has_family)) {
+    for ip in gateways.chain(reachable.map(ScopedAddress::ip).filter(has_family)) {
         let server = Server { interface: uplink.interface.clone(), place: place(ip, uplink.index) };
         if !servers.contains(&server) {
             servers.push(server);
@@ -100,9 +108,10 @@ mod tests {
     #[test]
     fn name_servers_are_those_of_the_files_and_the_gateways() {
         let text = "# a comment\nnameserver 127.0.0.53\nnameserver 198.51.100.1\noptions edns0\nnameserver nonsense\n\
-                    nameserver 198.51.100.1\nnameserver 2001:db8::1\nnameserver fe80::1%eth0\nnameserver 198.51.100.2\nnameserver 198.51.100.3\n";
+                    nameserver 198.51.100.1\nnameserver 2001:db8::1\nnameserver fe80::1%\nnameserver 198.51.100.2\nnameserver 198.51.100.3\n";
         let system = parse(text);
-        assert_eq!(system, ["198.51.100.1", "2001:db8::1", "198.51.100.2"].map(|ip| ip.parse::<IpAddr>().unwrap()));
+        let texts: Vec<String> = system.iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["198.51.100.1", "2001:db8::1", "198.51.100.2"]);
         let way = |address: &str, gateway: &str| {
             Some(Way { address: address.parse().unwrap(), prefix_len: 24, gateway: Some(gateway.parse().unwrap()) })
         };
@@ -119,5 +128,17 @@ mod tests {
         uplink.v4 = None;
         uplink.v6 = way("2001:db8:1::10", "fe80::1");
         assert_eq!(places(&uplink), ["[fe80::1%7]:53", "[2001:db8::1]:53"]);
+    }
+
+    #[test]
+    fn a_link_local_server_is_asked_over_its_own_uplink() {
+        let system = parse("nameserver fe80::1%wlan0\nnameserver fe80::2%7\nnameserver fe80::3\n");
+        let places = |interface: &str, index| {
+            let v6 = Way { address: "2001:db8:1::10".parse().unwrap(), prefix_len: 64, gateway: None };
+            let uplink = Uplink { interface: interface.into(), index, mtu: 1500, v4: None, v6: Some(v6) };
+            of(&uplink, &system).iter().map(|server| server.place.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(places("wlan0", 3), ["[fe80::1%3]:53", "[fe80::3%3]:53"]);
+        assert_eq!(places("usb0", 7), ["[fe80::2%7]:53", "[fe80::3%7]:53"]);
     }
 }

@@ -19,6 +19,7 @@
 //! downloads, plain TCP     near ones, until these have their share of connections; then all
 //! MPTCP is removed there   after those where it is not, if these deliver as much together, or are as near (see
 //!                          `servers.rs`)
+//! in the network of some   only these; other networks may use the same addresses
 //! failing                  after all others, for 1, 2, 4 ... 64 s
 //! portal, or suspected     after all others, until the suspicion or the portal is gone (see `portal.rs`)
 //! ```
@@ -27,6 +28,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
+use linux::uplink::Network;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use units::{Duration, Instant};
@@ -111,6 +113,16 @@ pub struct Uplink {
     /// Number of the uplink, which may have an address of each family.
     #[serde(skip)]
     pub link: usize,
+    /// The network of this family that the uplink is connected to: its hosts are reached without a gateway.
+    #[serde(skip)]
+    pub near: Option<Network>,
+}
+
+impl Uplink {
+    /// Whether `remote` is in the uplink's own network.
+    fn is_near(&self, remote: IpAddr) -> bool {
+        self.near.is_some_and(|network| network.prefix_len > 0 && network.contains(remote))
+    }
 }
 
 /// What the proxy knows about an uplink, for `status`.
@@ -328,6 +340,16 @@ impl Choice {
     /// Returns the tier of the uplink with this address.
     pub fn tier(&self, ip: IpAddr) -> Option<Tier> {
         self.uplinks.iter().find(|state| state.uplink.ip == ip).map(|state| state.uplink.tier)
+    }
+
+    /// Whether `remote` is in a network of an uplink. Behind another uplink, such an address may be somebody else's.
+    pub fn is_near(&self, remote: IpAddr) -> bool {
+        self.uplinks.iter().any(|state| state.uplink.is_near(remote))
+    }
+
+    /// Whether connections to `remote` may start on an uplink: if it is in networks of uplinks, only on these.
+    fn may_lead_to(&self, uplink: &Uplink, remote: IpAddr) -> bool {
+        uplink.is_near(remote) || !self.is_near(remote)
     }
 
     /// Whether there is no uplink now.
@@ -556,7 +578,8 @@ impl Choice {
         }
     }
 
-    fn link(&self, ip: IpAddr) -> Option<usize> {
+    /// Returns the number of the uplink with this address.
+    pub fn link(&self, ip: IpAddr) -> Option<usize> {
         self.uplinks.iter().find(|state| state.uplink.ip == ip).map(|state| state.uplink.link)
     }
 

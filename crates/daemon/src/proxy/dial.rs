@@ -17,6 +17,7 @@ use super::choice::Choice;
 use super::failure::Failure;
 use super::session::ROOM_FIRST_BYTES;
 use super::target::Target;
+use crate::turns::in_turns;
 
 /// Time until the next address of the server is tried (RFC 8305 section 5, Connection Attempt Delay).
 const NEXT_ADDRESS: Duration = Duration::from_millis(250);
@@ -27,7 +28,7 @@ pub const DIAL_MAX: Duration = Duration::from_secs(30);
 const REFUSED_ROUNDS: u64 = 3;
 const REFUSED_MIN: Duration = Duration::from_secs(1);
 const REFUSED_MAX: Duration = Duration::from_secs(3);
-/// Maximum number of attempts.
+/// Maximum number of attempts, or one for each uplink if that is more.
 const STEPS_MAX: usize = 16;
 
 /// An attempt that waits for its answer.
@@ -60,6 +61,8 @@ pub struct Dial {
     target: Target,
     /// Addresses of the server.
     addresses: SmallVec<[SocketAddr; 2]>,
+    /// Whether one of them is in a network of an uplink. Then no attempt offers MPTCP.
+    is_near: bool,
     /// Attempts yet to begin, the next one last.
     waiting: Vec<Step>,
     /// Attempts without an offer, in case no offer is answered.
@@ -81,6 +84,7 @@ impl Dial {
     /// If no uplink has the family of any address.
     pub fn new(target: Target, addresses: &[IpAddr], choice: &Choice, now: Instant) -> Result<Self, Failure> {
         let mut waiting = Vec::new();
+        let is_near = addresses.iter().any(|ip| choice.is_near(*ip));
         let order = choice.order(addresses, target.port, now);
         for (position, remote) in order.iter().enumerate() {
             let is_asked = position == 1 && choice.is_to_be_asked(order[0], *remote, now);
@@ -91,7 +95,8 @@ impl Dial {
             for start in choice.plan(&remotes, now) {
                 at += start.after;
                 if waiting.iter().all(|step: &Step| (step.local, step.remote) != (start.ip, start.remote)) {
-                    let offers = !choice.is_without_offer(start.ip, start.remote, now);
+                    // With MPTCP, subflows would join over other uplinks, behind which the address may be another host.
+                    let offers = !is_near && !choice.is_without_offer(start.ip, start.remote, now);
                     waiting.push(Step { at, local: start.ip, remote: start.remote, offers });
                 }
             }
@@ -104,7 +109,7 @@ impl Dial {
             let family = if addresses.iter().any(IpAddr::is_ipv4) { "IPv4" } else { "IPv6" };
             return Err(Failure::NoUplink { family, target });
         };
-        waiting.truncate(STEPS_MAX);
+        let mut waiting = cut(waiting, choice);
         waiting.reverse();
         let mut without_offer: Vec<Step> =
             waiting.iter().filter(|it| it.offers && it.remote == remote).copied().collect();
@@ -118,7 +123,19 @@ impl Dial {
         let (open, failures, refused, first) = (SmallVec::new(), Vec::new(), SmallVec::new(), (local, remote));
         let addresses = addresses.iter().map(|ip| SocketAddr::new(*ip, target.port)).collect();
         let give_up_at = now + DIAL_MAX;
-        Ok(Self { target, addresses, waiting, without_offer, open, failures, refused, patience, first, give_up_at })
+        Ok(Self {
+            target,
+            addresses,
+            is_near,
+            waiting,
+            without_offer,
+            open,
+            failures,
+            refused,
+            patience,
+            first,
+            give_up_at,
+        })
     }
 
     /// Returns the local and remote address of the first attempt.
@@ -224,6 +241,11 @@ impl Dial {
         &self.addresses
     }
 
+    /// Whether the server is in a network of an uplink.
+    pub fn is_near(&self) -> bool {
+        self.is_near
+    }
+
     /// Returns what it connects to.
     pub fn target(&self) -> &Target {
         &self.target
@@ -262,6 +284,16 @@ impl Dial {
     }
 }
 
+/// Leaves out what is too much of `steps`, but no uplink: with many addresses and head starts, later uplinks would not
+/// be tried at all.
+fn cut(steps: Vec<Step>, choice: &Choice) -> Vec<Step> {
+    let links: Vec<Option<usize>> = steps.iter().map(|step| choice.link(step.local)).collect();
+    let mut kept = in_turns(&links);
+    kept.truncate(STEPS_MAX.max(choice.links().len()));
+    kept.sort_unstable();
+    kept.into_iter().map(|position| steps[position]).collect()
+}
+
 /// Returns how long to wait for an answer after a refusal over another uplink.
 fn patience_after_refusal(round_trip: Option<Duration>) -> Duration {
     round_trip.map_or(REFUSED_MAX, |rtt| rtt.saturating_mul(REFUSED_ROUNDS).clamp(REFUSED_MIN, REFUSED_MAX))
@@ -269,6 +301,7 @@ fn patience_after_refusal(round_trip: Option<Duration>) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use linux::uplink::Network;
     use transport::EndpointConfig;
 
     use super::super::choice::{Tier, Uplink};
@@ -281,7 +314,7 @@ mod tests {
     fn choice(uplinks: &[&str]) -> Choice {
         let mut choice = Choice::default();
         let uplinks = ips(uplinks).into_iter().enumerate();
-        uplinks.for_each(|(link, ip)| choice.add(Uplink { ip, tier: Tier::Primary, link }));
+        uplinks.for_each(|(link, ip)| choice.add(Uplink { ip, tier: Tier::Primary, link, near: None }));
         choice
     }
 
@@ -324,6 +357,49 @@ mod tests {
     }
 
     #[test]
+    fn a_host_of_an_uplinks_own_network_is_looked_for_nowhere_else() {
+        let network = |text: &str| Some(Network { address: text.parse().unwrap(), prefix_len: 24 });
+        let nears = [network("192.168.1.5"), network("192.168.42.10"), network("192.168.1.7"), None];
+        let mut choice = Choice::default();
+        for (link, (ip, near)) in
+            ips(&["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"]).into_iter().zip(nears).enumerate()
+        {
+            choice.add(Uplink { ip, tier: Tier::Primary, link, near });
+        }
+        let from = |remote: &str| {
+            let target = Target::parse("server.example:80", None).unwrap();
+            let dial = Dial::new(target, &ips(&[remote]), &choice, Instant::ZERO).unwrap();
+            let mut locals: Vec<String> = dial.waiting.iter().map(|step| step.local.to_string()).collect();
+            locals.sort();
+            let offers = dial.waiting.iter().chain(&dial.without_offer).filter(|step| step.offers).count();
+            (locals.join(" "), offers)
+        };
+        assert_eq!(from("192.168.1.1"), ("10.0.0.1 10.0.0.3".into(), 0), "two uplinks to one network, or to two alike");
+        assert_eq!(from("192.168.42.129"), ("10.0.0.2".into(), 0));
+        assert_eq!(from("192.168.2.1"), ("10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4".into(), 4), "behind some gateway");
+    }
+
+    #[test]
+    fn every_uplink_is_tried_whatever_the_number_of_addresses() {
+        let addresses: Vec<String> = (1..=16).map(|number| format!("192.0.2.{number}")).collect();
+        let addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
+        for count in [5, 32] {
+            let uplinks: Vec<IpAddr> = (1..=count).map(|number| IpAddr::from([10, 0, 0, number])).collect();
+            let mut choice = Choice::default();
+            for (link, ip) in uplinks.iter().enumerate() {
+                choice.add(Uplink { ip: *ip, tier: Tier::Primary, link, near: None });
+                // A head start of a second for each.
+                choice.measured(*ip, Duration::from_millis(500), Instant::ZERO);
+            }
+            let target = Target::parse("server.example:80", None).unwrap();
+            let dial = Dial::new(target, &ips(&addresses), &choice, Instant::ZERO).unwrap();
+            assert!(uplinks.iter().all(|ip| dial.waiting.iter().any(|step| step.local == *ip)), "{count}");
+            assert_eq!(dial.waiting.len(), STEPS_MAX.max(uplinks.len()));
+            assert!(dial.waiting.is_sorted_by(|a, b| a.at >= b.at), "the next one last");
+        }
+    }
+
+    #[test]
     fn who_refuses_with_and_without_an_offer_is_told_once() {
         let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
         let mut dial = dial(&["192.0.2.1"], &["10.0.0.1"]).unwrap();
@@ -340,7 +416,7 @@ mod tests {
         let own = ips(&["10.0.0.1", "2001:db8::1", "10.0.0.2"]);
         let mut choice = Choice::default();
         let uplinks = own.iter().zip([0, 0, 1]);
-        uplinks.for_each(|(ip, link)| choice.add(Uplink { ip: *ip, tier: Tier::Primary, link }));
+        uplinks.for_each(|(ip, link)| choice.add(Uplink { ip: *ip, tier: Tier::Primary, link, near: None }));
         let begun_at_once = |choice: &Choice| {
             let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
             let target = Target::parse("server.example:80", None).unwrap();

@@ -25,7 +25,7 @@ use super::Proxy;
 use super::dial::Dial;
 use super::opening::Purpose;
 use super::session::{Session, Stage};
-use super::target::{Host, Target};
+use super::target::{Host, Target, without_dot};
 
 /// How long a doubtful uplink comes after all others: as long as the repeated request may take.
 const DOUBTED_FOR: Duration = Duration::from_secs(10);
@@ -127,7 +127,10 @@ fn host(authority: &str) -> Option<Host> {
 fn is_akin(a: &Host, b: &Host) -> bool {
     let within = |inner: &str, outer: &str| inner.strip_suffix(outer).is_some_and(|rest| rest.ends_with('.'));
     match (a, b) {
-        (Host::Name(a), Host::Name(b)) => a == b || within(a, b) || within(b, a),
+        (Host::Name(a), Host::Name(b)) => {
+            let (a, b) = (without_dot(a), without_dot(b));
+            a == b || within(a, b) || within(b, a)
+        }
         _ => a == b,
     }
 }
@@ -137,13 +140,17 @@ impl Proxy {
     pub(super) fn judge(&mut self, key: usize, answered: &Answered, endpoint: &mut Endpoint, now: Instant) -> bool {
         let says = read(&answered.question, &answered.octets);
         let session = &mut self.sessions[key];
-        let Some(home) = session.server.as_ref().map(|server| server.home) else { return true };
+        let Some((home, remote)) = session.server.as_ref().map(|server| (server.home, server.remote)) else {
+            return true;
+        };
         if let Some(again) = session.again.take() {
             self.conclude(&again, &says, home, now);
             return true;
         }
         match says {
             Says::Unclear => true,
+            // A host of the uplink's own network says nothing about what is behind its gateway.
+            _ if self.choice.is_near(remote.ip()) => true,
             Says::Here => {
                 self.choice.trust(home, now);
                 true
@@ -251,7 +258,8 @@ mod tests {
         assert_eq!(of(307, "//login.test").as_deref(), Some("login.test"));
         assert_eq!(of(303, "http://user@10.0.0.1/x").as_deref(), Some("10.0.0.1"));
         assert_eq!(of(302, "http://badexample.test/").as_deref(), Some("badexample.test"));
-        let akin = ["https://example.test/a", "/b", "https://www.example.test/", "b", "http://test/"];
+        let akin =
+            ["https://example.test/a", "/b", "https://www.example.test/", "b", "http://test/", "//example.test./"];
         akin.iter().for_each(|location| assert_eq!(of(302, location), None, "{location}"));
         assert_eq!(of(200, "http://login.test/"), None);
         assert_eq!(of(304, "http://login.test/"), None);

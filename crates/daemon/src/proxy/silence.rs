@@ -24,6 +24,7 @@ use units::{Duration, Instant};
 
 use super::Proxy;
 use super::session::Stage;
+use super::target::without_dot;
 
 /// Answers may take this long without meaning anything.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -276,7 +277,8 @@ impl Proxy {
                 _ => None,
             })
         };
-        let hosts: BTreeSet<String> = dials().map(|dial| dial.target().host.to_string()).collect();
+        let hosts: BTreeSet<String> =
+            dials().map(|dial| without_dot(&dial.target().host.to_string()).to_owned()).collect();
         let attempts = dials().flat_map(|dial| dial.open());
         let told = attempts.filter(|attempt| hosts.len() > 1 || self.choice.is_known(attempt.remote, now));
         told.map(|attempt| attempt.local).collect()

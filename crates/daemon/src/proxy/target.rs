@@ -9,7 +9,7 @@ const NAME_BYTES_MAX: usize = 253;
 /// A host as a client names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Host {
-    /// A name to be resolved: ASCII, lower case.
+    /// A name to be resolved: ASCII, lower case. A dot at the end keeps the resolver from trying search domains.
     Name(String),
     /// An address.
     Ip(IpAddr),
@@ -34,13 +34,19 @@ impl Host {
         if let Ok(ip) = bare.parse::<IpAddr>() {
             return Ok(Self::Ip(ip.to_canonical()));
         }
-        let name = text.strip_suffix('.').unwrap_or(text);
+        let name = without_dot(text);
         let usual = |octet: u8| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'_' | b'.');
-        if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(usual) || name.contains("..") {
+        if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(usual) || text.contains("..") {
             return Err("the host is neither a name nor an address (names that are not ASCII are written as xn--...)");
         }
-        Ok(Self::Name(name.to_ascii_lowercase()))
+        Ok(Self::Name(text.to_ascii_lowercase()))
     }
+}
+
+/// Returns a name without the dot that marks it as absolute, to compare it with another one. For a look-up the dot
+/// matters: without it, the name may mean another one in a search domain.
+pub fn without_dot(name: &str) -> &str {
+    name.strip_suffix('.').unwrap_or(name)
 }
 
 impl Target {
@@ -126,7 +132,8 @@ mod tests {
     fn targets_are_read_and_written() {
         for (text, usual, expected) in [
             ("example.org:443", None, "example.org:443"),
-            ("EXAMPLE.org.", Some(80), "example.org:80"),
+            ("EXAMPLE.org", Some(80), "example.org:80"),
+            ("EXAMPLE.org.:443", None, "example.org.:443"),
             ("10.0.0.1:8080", None, "10.0.0.1:8080"),
             ("[2001:db8::1]", Some(80), "[2001:db8::1]:80"),
             ("[2001:db8::1]:22", None, "[2001:db8::1]:22"),
@@ -140,9 +147,21 @@ mod tests {
     #[test]
     fn what_is_no_target_is_refused() {
         let long = format!("{}:80", "a".repeat(254));
-        for text in
-            ["", ":80", "h", "h:0", "h:65536", "h:+1", "2001:db8::1:80", "a b:80", "b\u{fc}cher:80", "a..b:80", &long]
-        {
+        for text in [
+            "",
+            ":80",
+            "h",
+            "h:0",
+            "h:65536",
+            "h:+1",
+            "2001:db8::1:80",
+            "a b:80",
+            "b\u{fc}cher:80",
+            "a..b:80",
+            "a..:80",
+            ".:80",
+            &long,
+        ] {
             assert!(Target::parse(text, None).is_err(), "{text}");
         }
     }

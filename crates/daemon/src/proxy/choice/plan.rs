@@ -144,11 +144,14 @@ impl Choice {
         plan.into_iter().filter_map(|(ip, after)| Some(Start { ip, remote: *remote(ip)?, after })).collect()
     }
 
-    /// Returns the best address of each uplink: one that does not fail if possible, then one that other uplinks have
-    /// not outpaced lately, then the first one in the order of `remotes`.
+    /// Returns the best address of each uplink that may lead to the server: one that does not fail if possible, then one
+    /// that other uplinks have not outpaced lately, then the first one in the order of `remotes`.
     fn candidates(&self, remotes: &[SocketAddr], now: Instant) -> Vec<State> {
         let rank = |state: &State| {
             let place = remotes.iter().position(|remote| remote.is_ipv4() == state.uplink.ip.is_ipv4())?;
+            if !self.may_lead_to(&state.uplink, remotes[place].ip()) {
+                return None;
+            }
             Some((state.is_failing(now), state.is_unheard(now), place))
         };
         let of_link = |link: usize| self.uplinks.iter().filter(move |state| state.uplink.link == link);

@@ -24,7 +24,7 @@ fn at(millis: u64) -> Instant {
 fn choice(tiers: &[Tier]) -> Choice {
     let mut choice = Choice::default();
     for (position, tier) in tiers.iter().enumerate() {
-        choice.add(Uplink { ip: ip(position as u8 + 1), tier: *tier, link: position });
+        choice.add(Uplink { ip: ip(position as u8 + 1), tier: *tier, link: position, near: None });
     }
     choice
 }
@@ -103,7 +103,7 @@ fn a_server_that_takes_its_time_to_acknowledge_is_no_queue() {
 #[test]
 fn a_new_uplink_races_the_best_known_one() {
     let mut choice = known(&[80, 40]);
-    choice.add(Uplink { ip: ip(3), tier: Tier::Primary, link: 2 });
+    choice.add(Uplink { ip: ip(3), tier: Tier::Primary, link: 2, near: None });
     let plan = plan(&choice, at(1));
     assert_eq!(plan[..2], [(2, 0), (3, 0)]);
     assert_eq!(plan[2].0, 1);
@@ -168,7 +168,7 @@ fn of_uplinks_that_race_the_one_with_fewer_connections_is_first() {
     let mut choice = choice(&[Tier::Primary, Tier::Primary]);
     assert_eq!(on_each(&mut choice, 8, Weight::Light), [4, 4]);
     let mut choice = known(&[40]);
-    choice.add(Uplink { ip: ip(2), tier: Tier::Primary, link: 1 });
+    choice.add(Uplink { ip: ip(2), tier: Tier::Primary, link: 1, near: None });
     assert_eq!(on_each(&mut choice, 8, Weight::Light), [4, 4]);
 }
 
@@ -300,7 +300,7 @@ fn who_is_gone_is_not_chosen() {
     choice.remove(ip(1));
     assert_eq!(plan(&choice, at(1)), [(2, 0)]);
     choice.failed(ip(1), at(1));
-    choice.add(Uplink { ip: ip(2), tier: Tier::Backup, link: 1 });
+    choice.add(Uplink { ip: ip(2), tier: Tier::Backup, link: 1, near: None });
     assert_eq!(choice.view(at(1)).len(), 1);
     assert!(choice.has(ip(2)) && !choice.has(ip(1)));
 }

@@ -10,7 +10,7 @@ const AT: Instant = Instant::from_secs(100);
 fn is_crowded(base: Duration, brought_bytes: u64, after: Duration) -> bool {
     let mut world = World::with_uplink();
     let World { proxy, endpoint, .. } = &mut world;
-    proxy.add_uplink(Uplink { ip: OTHER, tier: Tier::Primary, link: 1 }, endpoint, AT);
+    proxy.add_uplink(Uplink { ip: OTHER, tier: Tier::Primary, link: 1, near: None }, endpoint, AT);
     proxy.choice.measured(UPLINK, Duration::from_millis(30), AT);
     proxy.choice.measured(OTHER, base, AT);
     proxy.shares.note(&[(UPLINK, 1_000_000 - brought_bytes), (OTHER, brought_bytes)].into());

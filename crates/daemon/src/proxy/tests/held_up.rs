@@ -10,7 +10,7 @@ const OPENING: &[u8] = &[5, 1, 0, 5, 1, 0, 1, 192, 0, 2, 1, 0, 80];
 fn over_two() -> (World, Server, TcpStream, ConnectionId) {
     let mut world = World::with_uplink();
     let now = world.now();
-    world.proxy.add_uplink(Uplink { ip: OTHER, tier: Tier::Primary, link: 1 }, &mut world.endpoint, now);
+    world.proxy.add_uplink(Uplink { ip: OTHER, tier: Tier::Primary, link: 1, near: None }, &mut world.endpoint, now);
     let (mut world, mut server, client) = connected_in(world, OPENING, ConnectionConfig::default());
     world.pass(Duration::from_secs(1), &mut server);
     let connection = world.session().server.as_ref().unwrap().connection;

@@ -23,7 +23,7 @@ fn ends(answers: [&'static [u8]; 2], second_speaks_mptcp: bool) -> Ends {
 fn world() -> World {
     let mut world = World::with_uplink();
     let now = world.clock.now();
-    world.proxy.add_uplink(Uplink { ip: OTHER, tier: Tier::Primary, link: 1 }, &mut world.endpoint, now);
+    world.proxy.add_uplink(Uplink { ip: OTHER, tier: Tier::Primary, link: 1, near: None }, &mut world.endpoint, now);
     world
 }
 
@@ -137,4 +137,20 @@ fn what_must_not_be_sent_twice_is_not() {
     let answer = world.ask(&mut ends, TUNNEL, b"GET /?token=1 HTTP/1.1\r\nHost: 192.0.2.1\r\n\r\n");
     assert!(answer.contains("login.test"), "{answer}");
     assert_eq!(ends.asked, [1, 0]);
+}
+
+#[test]
+fn a_router_that_sends_to_its_login_is_asked_once_and_over_its_own_uplink() {
+    let near = Some(Network { address: "192.0.2.5".parse().unwrap(), prefix_len: 24 });
+    for router in [0, 1] {
+        let (mut world, mut ends) = (world(), ends([LOGIN, LOGIN], false));
+        let (ip, now) = ([UPLINK, OTHER][router], world.now());
+        world.proxy.add_uplink(Uplink { ip, tier: Tier::Primary, link: router, near }, &mut world.endpoint, now);
+        let answer = world.ask(&mut ends, b"", FORWARD);
+        assert!(answer.contains("login.test"), "{answer}");
+        let mut asked = [0, 0];
+        asked[router] = 1;
+        assert_eq!((ends.asked, world.portals()), (asked, vec![false, false]));
+        assert!(!world.proxy.choice.is_trusted(ip, world.now()), "the router is not the Internet");
+    }
 }

@@ -8,7 +8,7 @@ const SILENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 99, 0, 3));
 fn a_refusal_is_believed_though_another_uplink_is_silent() {
     let mut world = World::with_uplink();
     let now = world.now();
-    world.proxy.add_uplink(Uplink { ip: SILENT, tier: Tier::Primary, link: 1 }, &mut world.endpoint, now);
+    world.proxy.add_uplink(Uplink { ip: SILENT, tier: Tier::Primary, link: 1, near: None }, &mut world.endpoint, now);
     let mut client = world.client();
     client.write_all(b"CONNECT 192.0.2.1:80 HTTP/1.1\r\n\r\n").unwrap();
     let mut server = Endpoint::with_seed(EndpointConfig::default(), 2);

@@ -141,7 +141,7 @@ fn a_server_that_has_answered_before_tells_so_alone_unless_it_refuses() {
 fn standing_still() -> (World, Server, TcpStream) {
     let mut world = World::with_uplink();
     let now = world.now();
-    let other = Uplink { ip: "10.99.0.3".parse().unwrap(), tier: Tier::Primary, link: 1 };
+    let other = Uplink { ip: "10.99.0.3".parse().unwrap(), tier: Tier::Primary, link: 1, near: None };
     world.proxy.add_uplink(other, &mut world.endpoint, now);
     let (mut world, mut server, mut client) = connected_in(world, REQUEST, ConnectionConfig::default());
     server.say(b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n", world.now());

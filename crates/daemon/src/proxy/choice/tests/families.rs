@@ -18,7 +18,7 @@ fn uplinks(families: &[&str]) -> Choice {
     let mut choice = Choice::default();
     for (link, has) in families.iter().enumerate() {
         for is_ipv4 in [true, false].into_iter().filter(|is_ipv4| has.contains(if *is_ipv4 { '4' } else { '6' })) {
-            choice.add(Uplink { ip: own(link, is_ipv4), tier: Tier::Primary, link });
+            choice.add(Uplink { ip: own(link, is_ipv4), tier: Tier::Primary, link, near: None });
         }
     }
     choice

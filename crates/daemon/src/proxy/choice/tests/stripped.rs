@@ -38,7 +38,7 @@ fn small_answers_start_where_mptcp_is_left_alone_if_it_is_as_near() {
 fn another_uplink_in_its_place_is_tried_anew() {
     let mut choice = first_strips(&[(20, 625_000), (50, 2_500_000)], Weight::Heavy);
     choice.remove(ip(1));
-    choice.add(Uplink { ip: ip(1), tier: Tier::Primary, link: 0 });
+    choice.add(Uplink { ip: ip(1), tier: Tier::Primary, link: 0, near: None });
     choice.measured(ip(1), ms(20), at(1));
     assert_eq!(first(&choice), 1);
     let mut choice = first_strips(&[(20, 625_000), (50, 2_500_000)], Weight::Heavy);
