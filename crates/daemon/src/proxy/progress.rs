@@ -377,13 +377,13 @@ impl Proxy {
                 return;
             }
         };
-        let (addresses, is_near) = (dial.addresses().to_vec(), dial.is_near());
+        let addresses = dial.addresses().to_vec();
         let Some((winner, losers)) = dial.succeeded(connection) else { return };
         self.timers.set(key, None);
         self.totals.connected += 1;
         self.totals.mptcp += u64::from(mptcp);
         let Attempt { local, remote, since, offers, .. } = winner;
-        if !offers && !is_near {
+        if !offers {
             self.choice.wanted_no_offer(local, remote, now);
         }
         self.choice.succeeded(local, remote, now.saturating_since(since), mptcp, now);
