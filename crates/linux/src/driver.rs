@@ -22,7 +22,7 @@ use crate::offload::Offload;
 use crate::retention::SHARING_MIN;
 use crate::stop::Stop;
 use crate::tap::{Tap, Way};
-use crate::tun::Tun;
+use crate::tun::{Tun, is_taken};
 use crate::wait::{be_punctual, wait};
 use crate::{Error, Result};
 
@@ -272,13 +272,9 @@ impl<H: Host> Driver<H> {
     }
 
     fn note_written(&mut self, written: io::Result<()>) -> Result<()> {
-        match written.map_err(|error| (error.raw_os_error().map(Errno::from_raw_os_error), error)) {
-            Ok(()) => self.stats.sent_packets += 1,
-            // Like a full queue of a network card: the packet is lost, and its sender retransmits it if it matters.
-            Err((Some(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM | Errno::INVAL), _)) => {
-                self.stats.refused_packets += 1;
-            }
-            Err((_, error)) => return Err(Error::device("write to", error)),
+        match is_taken(written)? {
+            true => self.stats.sent_packets += 1,
+            false => self.stats.refused_packets += 1,
         }
         Ok(())
     }

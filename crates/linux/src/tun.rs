@@ -241,6 +241,19 @@ impl Tun {
     }
 }
 
+/// Returns whether the kernel has taken a packet that was written to a device. If it refuses only this one, as a network
+/// card with a full queue does, the packet is lost: its sender retransmits it if it matters.
+///
+/// # Errors
+/// If the device can no longer be used: it is down, or it is gone.
+pub fn is_taken(written: io::Result<()>) -> Result<bool> {
+    match written.map_err(|error| (error.raw_os_error().map(Errno::from_raw_os_error), error)) {
+        Ok(()) => Ok(true),
+        Err((Some(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM | Errno::INVAL), _)) => Ok(false),
+        Err((_, error)) => Err(Error::device("write to", error)),
+    }
+}
+
 /// The place of a packet after [`Tun::read_behind`].
 pub(crate) enum Placed<'a> {
     /// Behind the earlier octets.
