@@ -214,6 +214,15 @@ fn a_relay_with_as_many_devices_as_it_serves_pairs_one_of_them_again() {
     assert!(paired.status.success(), "{paired:?}");
     let mut again = bed.start(&bed.phone, "anna", &["relay", "--pair"]);
     let code = self::code(&mut again);
+    // Only the main thread, which waits, has rights while strangers may call.
+    let tasks = fs::read_dir(format!("/proc/{}/task", again.child.id())).unwrap().map(|entry| entry.unwrap().path());
+    let others = tasks.filter(|path| path.file_name().unwrap().to_str() != Some(&again.child.id().to_string()));
+    let others: Vec<String> = others.map(|path| fs::read_to_string(path.join("status")).unwrap()).collect();
+    let has_none = |status: &String| {
+        ["CapPrm", "CapEff"].iter().all(|set| status.contains(&format!("{set}:\t{:016x}\n", 0)))
+            && status.contains("NoNewPrivs:\t1")
+    };
+    assert!(!others.is_empty() && others.iter().all(has_none), "{others:?}");
     let refused = pair("new", &code);
     assert!(!refused.status.success(), "{refused:?}");
     assert_eq!(again.child.wait().unwrap().code(), Some(2));

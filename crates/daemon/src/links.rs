@@ -7,6 +7,7 @@
 //! ```text
 //! link    a single link
 //! choice  which relays are used, and in which tier
+//! places  stores the addresses of relays, from a thread of its own
 //! ```
 //!
 //! A device has a carrier while its relay is reachable and lends. So the rest of the daemon discovers, watches, plumbs
@@ -14,6 +15,7 @@
 
 mod choice;
 mod link;
+mod places;
 
 use std::os::fd::AsFd as _;
 
@@ -25,10 +27,11 @@ use linux::{Error, Result};
 use units::{Duration, Instant};
 
 use crate::discovery::Search;
-use crate::store::{Changes, Peers, Store};
+use crate::store::{Changes, Store};
 pub use choice::{Chosen, RelayChoice, choose};
 use link::Link;
 pub use link::LinkStatus;
+use places::Places;
 
 /// Interval of checks for found relays, before there is a link.
 const SEARCH_PERIOD: Duration = Duration::from_millis(100);
@@ -84,10 +87,11 @@ impl Links {
     /// Carries packets until `stop`. Calls `told` with each link's status once a second and after changes.
     ///
     /// # Errors
-    /// If waiting fails.
+    /// If waiting fails, or if no thread can be started.
     pub fn run(mut self, stop: &Stop, mut told: impl FnMut(&LinkStatus)) -> Result<()> {
         // A new search: its thread parses data of strangers, and has only the privileges left at its start.
         self.search = Search::for_lending().ok();
+        let places = Places::start(self.store.clone())?;
         loop {
             if !self.step(self.look_at, stop)? {
                 return Ok(());
@@ -97,7 +101,7 @@ impl Links {
             if is_time {
                 self.look_at = now + LOOK;
                 self.handle_found();
-                self.note_places();
+                self.links.iter_mut().filter_map(Link::takes_move).for_each(|moved| places.note(moved));
                 self.handle_removed();
                 self.links.iter_mut().for_each(Link::handle_lost_ways);
             }
@@ -135,19 +139,6 @@ impl Links {
         for link in &mut self.links {
             let relay = peers.relays.iter().find(|relay| relay.key == link.key());
             link.set_slot(relay.map(|relay| relay.slot));
-        }
-    }
-
-    /// Stores the relays' current addresses for the next start. A failure does no harm until then.
-    fn note_places(&mut self) {
-        for (key, address) in self.links.iter_mut().filter_map(Link::takes_move) {
-            let is_there = |peers: Peers| peers.relays.iter().any(|relay| relay.key == key && relay.address == address);
-            if !self.store.peers().is_ok_and(is_there) {
-                let _ = self.store.change_peers(|peers| {
-                    peers.move_relay(key, &address);
-                    Ok(())
-                });
-            }
         }
     }
 

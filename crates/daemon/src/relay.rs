@@ -49,7 +49,6 @@ mod volume;
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
-use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -61,9 +60,7 @@ use linux::stop::Stop;
 use linux::tun::Tun;
 use linux::uplink::{self, Change, LENDER, Plan, Plumbing, Surroundings, Uplink, Watch};
 use linux::{Error, Result};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 use units::Rate;
 
 use crate::control::message::{Answer, Request};
@@ -71,7 +68,8 @@ use crate::control::{self, Place, server};
 use crate::discovery::Announcement;
 use crate::doctor::pointed_about;
 use crate::join::keeper::{
-    EverySecond, PERIOD, check_guard, check_janitor, check_ways, handle_clocks, note_renamed, warn_unlisted,
+    EverySecond, PERIOD, Woken, check_guard, check_janitor, check_ways, handle_clocks, note_blindness, note_renamed,
+    wait_for_changes, warn_unlisted,
 };
 use crate::join::rights;
 use crate::join::status::describe;
@@ -183,8 +181,17 @@ pub fn relay(
     let end = over.handle()?.on_drop();
     thread::scope(|scope| {
         let jumps = Jumps::since(Times::now());
-        let keeper =
-            Keeper { plumbing, watch, shared: &shared, jumps, is_unguarded: false, cannot_forget: false, addresses };
+        let keeper = Keeper {
+            plumbing,
+            watch,
+            is_blind: false,
+            shared: &shared,
+            jumps,
+            is_unguarded: false,
+            unusable: None,
+            cannot_forget: false,
+            addresses,
+        };
         scope.spawn(|| keeper.keep(&over));
         scope.spawn(|| server.serve(&over, |request| answer(request, &shared)));
         // After the keeper's start: a new janitor needs its rights. All others read what strangers send, also the
@@ -310,10 +317,14 @@ fn shown(uplink: &Uplink) -> Lent {
 struct Keeper<'a> {
     plumbing: Plumbing,
     watch: Watch,
+    /// Whether the watch failed when it was last asked.
+    is_blind: bool,
     shared: &'a Mutex<Shared>,
     jumps: Jumps,
     /// Whether lending is suspended because the guard is missing.
     is_unguarded: bool,
+    /// Why the interface cannot be lent, guarded or not.
+    unusable: Option<String>,
     /// Whether it was told that connections cannot be forgotten.
     cannot_forget: bool,
     /// The shared interface's last known addresses.
@@ -325,13 +336,9 @@ impl Keeper<'_> {
         let clock = Clock::start();
         let mut every_second = EverySecond::from(clock.now());
         loop {
-            let mut fds = [over.as_fd(), self.watch.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-            match poll(&mut fds, Some(&PERIOD)) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(errno) => return self.give_up(&errno.to_string(), over),
-            }
-            if !fds[0].revents().is_empty() {
-                return;
+            match wait_for_changes(over, (!self.is_blind).then_some(&self.watch), PERIOD) {
+                Woken::Over => return,
+                Woken::Waited | Woken::Changed => {}
             }
             check_janitor(&mut self.plumbing);
             self.handle_guard();
@@ -340,19 +347,27 @@ impl Keeper<'_> {
                 check_ways(&mut self.plumbing, &mut self.watch);
             }
             handle_clocks(&mut self.jumps, &mut self.watch);
-            loop {
-                match self.watch.next() {
-                    Ok(Some(Change::Lost { interface, why, renamed })) => {
-                        note_renamed(&mut self.plumbing, &interface, renamed.as_deref());
-                        self.lost(why);
-                    }
-                    Ok(Some(Change::Usable(uplink))) => self.usable(&uplink),
-                    Ok(Some(Change::Unlisted { why })) => warn_unlisted(&why),
-                    Ok(None) => break,
-                    Err(error) => return self.give_up(&error.to_string(), over),
+            let followed = self.follow();
+            note_blindness(&mut self.is_blind, &mut self.watch, followed);
+        }
+    }
+
+    /// Handles all pending changes.
+    ///
+    /// # Errors
+    /// If changes cannot be seen.
+    fn follow(&mut self) -> Result<()> {
+        while let Some(change) = self.watch.next()? {
+            match change {
+                Change::Lost { interface, why, renamed } => {
+                    note_renamed(&mut self.plumbing, &interface, renamed.as_deref());
+                    self.lost(why);
                 }
+                Change::Usable(uplink) => self.usable(&uplink),
+                Change::Unlisted { why } => warn_unlisted(&why),
             }
         }
+        Ok(())
     }
 
     /// Suspends lending while the guard is missing: without it, destinations would reach this host's own programs.
@@ -360,9 +375,12 @@ impl Keeper<'_> {
         match check_guard(&mut self.plumbing) {
             Some(false) => {
                 self.is_unguarded = true;
-                self.lost("is not lent while this program's firewall rules are missing".into());
+                self.suspend("is not lent while this program's firewall rules are missing".into());
             }
-            Some(true) if core::mem::take(&mut self.is_unguarded) => self.usable(&lent_by(&self.plumbing).clone()),
+            Some(true) if core::mem::take(&mut self.is_unguarded) => match self.unusable.clone() {
+                None => self.usable(&lent_by(&self.plumbing).clone()),
+                Some(why) => self.suspend(why),
+            },
             Some(true) | None => {}
         }
     }
@@ -385,13 +403,13 @@ impl Keeper<'_> {
         }
     }
 
-    /// Stops following the interface. What exists stays, and so does its guard.
-    fn give_up(&self, why: &str, over: &Stop) {
-        error!("the shared interface is no longer watched for changes ({why}): restart the relay soon");
-        over.wait();
+    /// Notes that the interface cannot be lent until the watch reports it as usable.
+    fn lost(&mut self, why: String) {
+        self.unusable = Some(why.clone());
+        self.suspend(why);
     }
 
-    fn lost(&self, why: String) {
+    fn suspend(&self, why: String) {
         let mut shared = lock(self.shared);
         let share = shared.status.relay.interface.as_str();
         warn!(share, "nothing is lent for now: {share} {why}");
@@ -403,6 +421,7 @@ impl Keeper<'_> {
             let _ = self.watch.retry(&uplink.interface);
             return self.lost(format!("cannot be set up ({error})"));
         }
+        self.unusable = None;
         let uplink = lent_by(&self.plumbing);
         let now = addresses(uplink);
         let has_moved = has_moved(self.addresses, now);
@@ -440,6 +459,9 @@ fn answer(request: Request, shared: &Mutex<Shared>) -> Answer {
         }
     }
 }
+
+#[cfg(test)]
+mod keeper_tests;
 
 #[cfg(test)]
 mod tests {

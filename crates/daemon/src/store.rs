@@ -161,6 +161,11 @@ impl Store {
         Ok(())
     }
 
+    /// Returns whether the folder belongs to the process's user, or does not exist yet.
+    pub(crate) fn is_own(&self) -> bool {
+        fs::metadata(&self.folder).map_or(true, |folder| folder.uid() == rustix::process::geteuid().as_raw())
+    }
+
     /// Checks that the store is usable now that the process has given up its capabilities. Without them, root is a user
     /// like others.
     ///

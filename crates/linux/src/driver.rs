@@ -22,7 +22,7 @@ use crate::offload::Offload;
 use crate::retention::SHARING_MIN;
 use crate::stop::Stop;
 use crate::tap::{Tap, Way};
-use crate::tun::{Tun, refuses_only_this};
+use crate::tun::{Tun, is_taken};
 use crate::wait::{be_punctual, wait};
 use crate::{Error, Result};
 
@@ -272,10 +272,9 @@ impl<H: Host> Driver<H> {
     }
 
     fn note_written(&mut self, written: io::Result<()>) -> Result<()> {
-        match written {
-            Ok(()) => self.stats.sent_packets += 1,
-            Err(error) if refuses_only_this(&error) => self.stats.refused_packets += 1,
-            Err(error) => return Err(Error::device("write to", error)),
+        match is_taken(written)? {
+            true => self.stats.sent_packets += 1,
+            false => self.stats.refused_packets += 1,
         }
         Ok(())
     }

@@ -249,6 +249,19 @@ pub(crate) fn refuses_only_this(error: &io::Error) -> bool {
     matches!(errno, Some(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM | Errno::INVAL))
 }
 
+/// Returns whether the kernel has taken a packet that was written to a device. If it refuses only this one, the packet
+/// is lost.
+///
+/// # Errors
+/// If the device can no longer be used: it is down, or it is gone.
+pub fn is_taken(written: io::Result<()>) -> Result<bool> {
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if refuses_only_this(&error) => Ok(false),
+        Err(error) => Err(Error::device("write to", error)),
+    }
+}
+
 /// The place of a packet after [`Tun::read_behind`].
 pub(crate) enum Placed<'a> {
     /// Behind the earlier octets.

@@ -1,6 +1,8 @@
 //! A daemon in a thread, a file that is transferred through it, and its status.
 
-use std::fs;
+use std::fs::{self, File};
+use std::mem::ManuallyDrop;
+use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -132,4 +134,26 @@ pub fn both_carried(status: &Value, bytes: usize) -> Result<(), String> {
 /// If it fails.
 pub fn wait_for(mut program: Running) {
     assert!(program.0.wait().expect("the program").success());
+}
+
+/// Makes the watch of the daemon in a namespace fail: puts another file in the place of the socket over which the kernel
+/// reports changes of interfaces.
+///
+/// # Panics
+/// If there is no such socket.
+pub fn break_the_watch(namespace: &Namespace) {
+    let sockets = namespace.run(|| fs::read_to_string("/proc/thread-self/net/netlink")).expect("the namespace");
+    // The fourth column has the groups of `linux::uplink::Watch`, the last one the number of the socket.
+    let sockets = sockets.expect("the kernel's list of sockets");
+    let mut lines = sockets.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
+    let columns = lines.find(|columns| columns.get(3) == Some(&"00000551")).expect("the watch's socket");
+    let name = format!("socket:[{}]", columns.last().expect("its number"));
+    let mut files = fs::read_dir("/proc/self/fd").expect("own files").filter_map(|entry| Some(entry.ok()?.path()));
+    let is_it = |path: &PathBuf| fs::read_link(path).is_ok_and(|target| target.as_os_str() == name.as_str());
+    let file = files.find(is_it).expect("a daemon of this process");
+    let number = file.file_name().and_then(|name| name.to_str()?.parse().ok()).expect("a number");
+    // SAFETY: the descriptor is open. The watch owns it, so it is not closed here.
+    let mut socket = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(number) });
+    let other = File::open("/dev/null").expect("a file that is no socket");
+    rustix::io::dup2(other, &mut socket).expect("an open descriptor");
 }

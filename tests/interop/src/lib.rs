@@ -17,7 +17,7 @@ mod rig;
 mod stream;
 mod tethered;
 
-pub use self::daemon::{Daemon, Files, ask, both_carried, carried, wait_for};
+pub use self::daemon::{Daemon, Files, ask, both_carried, break_the_watch, carried, wait_for};
 pub use controllers::{Loaded, make_way};
 pub use cooperation::{Cooperation, Joins, Orders, Relay, open_relay, relay_place};
 pub use echo::{Echo, echo};

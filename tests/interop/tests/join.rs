@@ -18,7 +18,8 @@ use daemon::join::{JoinOptions, Wanted, join, rehearse};
 use daemon::proxy::ProxyConfig;
 use daemon::proxy::choice::Tier;
 use interop::{
-    Daemon, Files, Running, Tethered, USB, ask, both_carried, carried, in_three_tries, output, wait_for, wait_until,
+    Daemon, Files, Running, Tethered, USB, ask, both_carried, break_the_watch, carried, in_three_tries, output,
+    wait_for, wait_until,
 };
 use linux::EngineOptions;
 use linux::netns::Namespace;
@@ -247,6 +248,14 @@ fn a_transfer_outlasts_a_firewall_that_is_reloaded() {
     let whole = rules();
     output(&net.laptop, "nft", &["flush", "ruleset"]);
     wait_until("the guard stands again", || rules() == whole);
+    // The watch fails while it waits for further changes.
+    output(&net.laptop, "ip", &["address", "add", "192.0.2.1/32", "dev", "lo"]);
+    sleep(Duration::from_millis(50));
+    break_the_watch(&net.laptop);
+    sleep(Duration::from_millis(1500));
+    output(&net.laptop, "nft", &["flush", "ruleset"]);
+    wait_until("the guard stands again", || rules() == whole);
+    output(&net.laptop, "ip", &["address", "del", "192.0.2.1/32", "dev", "lo"]);
     wait_for(transfer);
     assert!(files.arrived());
     joined.end().unwrap();

@@ -254,9 +254,18 @@ fn connections_outlive_the_daemon() {
     joined.end().unwrap();
     let so_far = net.received_bytes(1);
     wait_until("both carry on", || net.received_bytes(1) > so_far + 300_000);
-    // The next daemon finds it.
-    let _joined = start(&net, &[Tier::Primary; 2]);
+    // The next daemon finds it, and wants its second subflow to be a backup.
+    let joined = start(&net, &[Tier::Primary, Tier::Backup]);
     assert_eq!(status(&net)["kernel"]["connections"], 1);
+    sleep(Duration::from_millis(700));
+    let so_far = net.received_bytes(1);
+    sleep(Duration::from_millis(500));
+    assert!(net.received_bytes(1) < so_far + 100_000, "it carries no more");
+    joined.end().unwrap();
+    // The one after that wants the opposite.
+    let _joined = start(&net, &[Tier::Primary; 2]);
+    let so_far = net.received_bytes(1);
+    wait_until("both carry again", || net.received_bytes(1) > so_far + 300_000);
     net.unplug(1);
     sleep(Duration::from_millis(300));
     net.plug_in(1);

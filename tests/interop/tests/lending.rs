@@ -11,6 +11,7 @@ mod owners_end;
 mod remains;
 mod silent;
 mod uncounted;
+mod unwatched;
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};

@@ -348,9 +348,7 @@ fn what_a_killed_janitor_leaves_is_cleaned_and_nothing_of_the_living() {
     let both = net.state();
     assert!(both.contains("10.99.0.2") && both.contains("10.99.1.2"), "{both}");
     // The janitor of the child, whose argument is the child's device. Kill it first, or it would do its work.
-    let namespace = net.laptop.run(|| fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap();
-    let number = namespace.to_string_lossy().trim_matches(|c: char| !c.is_ascii_digit()).to_owned();
-    let janitors = processes(&["anabranch-janitor", &number, "anabranch0"]);
+    let janitors = janitors_of(&net.laptop, "anabranch0");
     janitors.iter().for_each(|pid| drop(Command::new("kill").args(["-KILL", pid]).status()));
     drop(child);
     sleep(Duration::from_millis(200));
@@ -505,6 +503,37 @@ fn a_guard_that_somebody_removes_is_laid_again() {
     assert_eq!(net.state(), before);
 }
 
+/// As with `systemctl restart nftables` and systemd-networkd.
+#[test]
+fn what_is_removed_during_a_download_is_laid_again() {
+    let link = "rate = '8 Mbit/s'\ndelay = '10 ms'";
+    let Some(net) = Tethered::new([link, link]) else { return };
+    let files = Files::new("removed", 24_000_000);
+    let _server = net.web_server(&files.0, "0.0.0.0");
+    let before = net.state();
+    let shell = |script: &str| output(&net.laptop, "sh", &["-c", script]);
+    let rules = || shell("ip rule | grep -c '10[.]99[.]' || true");
+    thread::scope(|scope| {
+        let download = scope.spawn(|| get_over(&net.laptop, URL, &files.copy(0), &USB).unwrap());
+        wait_until("both phones carry data", || (0..2).all(|number| net.received_bytes(number) > 300_000));
+        let whole = rules();
+        shell("nft flush ruleset; ip rule del priority 100; ip rule del priority 100");
+        wait_until("the guard is there again", || shell("nft list ruleset").contains("masquerade"));
+        wait_until("the rules are there again", || rules() == whole);
+        let so_far = [0, 1].map(|number| net.received_bytes(number));
+        wait_until("both carry on", || (0..2).all(|number| net.received_bytes(number) > so_far[number] + 300_000));
+        // The next janitor undoes everything.
+        let janitors = || janitors_of(&net.laptop, "anabranch0");
+        let first = janitors();
+        first.iter().for_each(|pid| drop(Command::new("kill").args(["-KILL", pid]).status()));
+        wait_until("another janitor is there", || janitors().iter().any(|pid| !first.contains(pid)));
+        assert!(!download.is_finished());
+        download.join().unwrap();
+    });
+    assert!(files.arrived(0));
+    assert_eq!(net.state(), before);
+}
+
 #[test]
 fn a_firewall_that_drops_is_told() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
@@ -654,6 +683,13 @@ fn a_phone_may_come_later() {
     drop((attachment, plumbing));
     net.unplug(1);
     assert_eq!(net.state(), before);
+}
+
+/// Returns the process numbers of the janitors of a device.
+fn janitors_of(laptop: &Namespace, device: &str) -> Vec<String> {
+    let namespace = laptop.run(|| fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap();
+    let number = namespace.to_string_lossy().trim_matches(|c: char| !c.is_ascii_digit()).to_owned();
+    processes(&["anabranch-janitor", &number, device])
 }
 
 /// Returns the numbers of the processes whose last arguments are these.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cooperation::link::pairing::{Code, NoCode};
 use daemon::control::{self, Request};
 use daemon::join::status::{JoinStatus, UplinkStatus};
-use daemon::join::{JoinOptions, Wanted, join as join_uplinks, rehearse};
+use daemon::join::{JoinOptions, Wanted, join as join_uplinks, rehearse, rights};
 use daemon::kernel_mode::{self, KernelOptions};
 use daemon::links::LinkStatus;
 use daemon::pairing::{self, Invitation};
@@ -113,15 +113,10 @@ fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), 
     let told = (!arguments.code.is_empty()).then(|| code(&arguments.code.concat())).transpose()?;
     // Check that the keys can be written before asking for a code, which can be used only once.
     store.identity()?;
-    let invitation = match target {
-        Some(PairTarget::Invited(_)) if told.is_some() => {
-            return Err(Failure::Input("the URI contains the code: leave out --code".into()));
-        }
-        Some(PairTarget::Invited(invitation)) => invitation.clone(),
-        Some(PairTarget::At(address)) => invitation_at(vec![address.clone()], told)?,
-        None => invitation_at(find_pairing()?, told)?,
-    };
-    let relay = pairing::accept(&store, &name, &invitation, &Stop::on_signals()?)?;
+    let relay = rights::run_without(&store, || {
+        let invitation = invitation(target, told)?;
+        Ok::<_, Failure>(pairing::accept(&store, &name, &invitation, &Stop::on_signals()?)?)
+    })??;
     device::keep_name(arguments.name.as_ref(), &store);
     let is_it = |known: &&Relay| known.name == relay;
     let peers = store.peers()?;
@@ -136,6 +131,18 @@ fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), 
         };
     }
     Ok(console::print(&text)?)
+}
+
+/// Returns the invitation to accept. Looks for a relay and asks for its code, as far as they are not given.
+fn invitation(target: Option<&PairTarget>, told: Option<Code>) -> Result<Invitation, Failure> {
+    match target {
+        Some(PairTarget::Invited(_)) if told.is_some() => {
+            Err(Failure::Input("the URI contains the code: leave out --code".into()))
+        }
+        Some(PairTarget::Invited(invitation)) => Ok(invitation.clone()),
+        Some(PairTarget::At(address)) => invitation_at(vec![address.clone()], told),
+        None => invitation_at(find_pairing()?, told),
+    }
 }
 
 fn invitation_at(addresses: Vec<ScopedAddress>, told: Option<Code>) -> Result<Invitation, Failure> {

@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 
 use daemon::control::{self, Request};
+use daemon::join::rights;
 use daemon::pairing::{self, Invitation};
 use daemon::relay::status::RelayStatus;
 use daemon::relay::{Limit, Mode, Period, RelayOptions, rehearse, relay as lend};
@@ -134,7 +135,9 @@ fn pair(arguments: &arguments::Relay) -> Result<(), Failure> {
     let state =
         status.pointer("/relay/state").and_then(serde_json::Value::as_str).map_or(arguments.state.clone(), Into::into);
     let show = |invitation: &Invitation| show(invitation, arguments.qr);
-    let paired = pairing::offer(&Store::at(&state), &name, share, &Stop::on_signals()?, &show)?;
+    let store = Store::at(&state);
+    let stop = Stop::on_signals()?;
+    let paired = rights::run_without(&store, || pairing::offer(&store, &name, share, &stop, &show))??;
     match paired {
         Some(name) => Ok(console::print(&format!("{name} is paired\n"))?),
         None => Err(linux::Error::Interrupted.into()),

@@ -11,7 +11,6 @@ use linux::stop::Stop;
 use linux::uplink::plan::UPLINKS_MAX;
 use linux::uplink::{Change, GuardLoss, JanitorLoss, Network, Plumbing, Uplink, Watch, WaysLoss};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use tracing::{debug, error, info, warn};
 use units::{Duration, Instant, Rate};
 
@@ -29,10 +28,14 @@ const SECOND: Duration = Duration::from_secs(1);
 /// another name each time.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
-/// Why the keeper stops waiting.
-enum Woken {
+/// Why [`wait_for_changes`] returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// The time has passed.
     Waited,
+    /// The watch has something to tell.
     Changed,
+    /// The program ends.
     Over,
 }
 
@@ -65,6 +68,8 @@ impl EverySecond {
 pub struct Keeper {
     plumbing: Plumbing,
     watch: Watch,
+    /// Whether the watch failed when it was last asked.
+    is_blind: bool,
     roster: Shared,
     remote: Remote<ProxyHost>,
     jumps: Jumps,
@@ -116,6 +121,7 @@ impl Keeper {
         Self {
             plumbing,
             watch,
+            is_blind: false,
             roster,
             remote,
             jumps: Jumps::since(Times::now()),
@@ -134,17 +140,13 @@ impl Keeper {
         let mut every_second = EverySecond::from(clock.now());
         loop {
             let woken = self.wait(over, every_second.left(clock.now()));
+            if woken == Woken::Over {
+                return;
+            }
             check_janitor(&mut self.plumbing);
             let _ = check_guard(&mut self.plumbing);
-            match woken {
-                Ok(Woken::Waited) => {}
-                Ok(Woken::Changed) => {
-                    if !self.follow(over) {
-                        return;
-                    }
-                }
-                Ok(Woken::Over) => return,
-                Err(errno) => return give_up(&errno, over),
+            if (woken == Woken::Changed || self.is_blind) && self.follow().is_err() {
+                return;
             }
             if every_second.is_due(clock.now()) {
                 handle_clocks(&mut self.jumps, &mut self.watch);
@@ -157,35 +159,27 @@ impl Keeper {
     }
 
     /// Waits for at most `left`, and never much longer than a second.
-    fn wait(&self, over: &Stop, left: Duration) -> Result<Woken, Errno> {
+    fn wait(&self, over: &Stop, left: Duration) -> Woken {
         // Rounded up, so that it does not wake too early.
         let nanos = left.as_nanos().min(SECOND.as_nanos()) + 1_000_000;
         let span = Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 };
-        let mut fds = [over.as_fd(), self.watch.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-        match poll(&mut fds, Some(&span)) {
-            Ok(0) | Err(Errno::INTR) => return Ok(Woken::Waited),
-            Ok(_) => {}
-            Err(errno) => return Err(errno),
-        }
-        Ok(if fds[0].revents().is_empty() { Woken::Changed } else { Woken::Over })
+        wait_for_changes(over, (!self.is_blind).then_some(&self.watch), span)
     }
 
-    /// Handles all pending changes. Returns false if the driver has ended, or changes can no longer be seen.
-    fn follow(&mut self, over: &Stop) -> bool {
-        loop {
+    /// Handles all pending changes, as far as they can be seen.
+    ///
+    /// # Errors
+    /// If the driver has ended.
+    fn follow(&mut self) -> Result<()> {
+        let seen = loop {
             match self.watch.next() {
-                Ok(Some(change)) => {
-                    if self.handle(change).is_err() {
-                        return false;
-                    }
-                }
-                Ok(None) => return self.tell_networks().is_ok(),
-                Err(error) => {
-                    give_up(&error, over);
-                    return false;
-                }
+                Ok(Some(change)) => self.handle(change)?,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
             }
-        }
+        };
+        note_blindness(&mut self.is_blind, &mut self.watch, seen);
+        self.tell_networks()
     }
 
     /// Tells the proxy which addresses this device has, if others than before.
@@ -498,10 +492,34 @@ pub fn note_renamed(plumbing: &mut Plumbing, from: &str, to: Option<&str>) {
     }
 }
 
-/// Stops following changes. Uplinks stay in use as they are, with all changes made for them, until the end.
-fn give_up(why: &dyn std::fmt::Display, over: &Stop) {
-    error!("uplinks are no longer watched for changes ({why}): restart this program soon");
-    over.wait();
+/// Waits for at most `span`. Only a watch that is given ends the wait earlier: one that fails may be readable for ever.
+pub fn wait_for_changes(over: &Stop, watch: Option<&Watch>, span: Timespec) -> Woken {
+    let fds = core::iter::once(over.as_fd()).chain(watch.map(Watch::as_fd));
+    let mut fds: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    match poll(&mut fds, Some(&span)) {
+        Ok(0) | Err(_) => Woken::Waited,
+        Ok(_) if fds[0].revents().is_empty() => Woken::Changed,
+        Ok(_) => Woken::Over,
+    }
+}
+
+/// Reports once that the watch fails, and once that it works again. Meanwhile uplinks stay in use as they are, and what
+/// was changed for them is still guarded.
+pub fn note_blindness(is_blind: &mut bool, watch: &mut Watch, seen: Result<()>) {
+    let was_blind = core::mem::replace(is_blind, seen.is_err());
+    match seen {
+        Err(why) if !was_blind => {
+            error!("uplinks are no longer watched for changes ({why}): if that lasts, restart this program soon");
+        }
+        Ok(()) if was_blind => {
+            info!("uplinks are watched for changes again");
+            // Nobody knows what was missed.
+            if let Err(error) = watch.look_again() {
+                warn!("cannot list the uplinks again: {error}");
+            }
+        }
+        Ok(()) | Err(_) => {}
+    }
 }
 
 #[cfg(test)]

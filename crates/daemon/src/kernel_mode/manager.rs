@@ -145,7 +145,7 @@ struct Connection {
 struct Subflow {
     ends: Ends,
     interface: Option<u32>,
-    /// `None` if unknown, because the kernel has refused to set it.
+    /// `None` if unknown, because the kernel has refused to set it, or because the subflow was found.
     backup: Option<bool>,
     since: Instant,
     /// Its uplink was lost, or it is being ended. It may still look alive for a long time.
@@ -325,6 +325,7 @@ impl Manager {
             Command::Withdraw { token, ip, id } => {
                 self.refused_order(token, now, |connection| connection.announced.push((ip, id)));
             }
+            Command::SetBackup { token, .. } if self.was_refused(token) && self.leave(token, why) => {}
             Command::SetBackup { token, ends, .. } => self.refused_order(token, now, |connection| {
                 let subflows = connection.subflows.iter_mut().filter(|subflow| subflow.ends == ends);
                 subflows.for_each(|subflow| subflow.backup = None);
@@ -341,6 +342,12 @@ impl Manager {
             self.connections.remove(&token);
         }
         is_one
+    }
+
+    /// Returns whether the orders of a connection were refused before and are due again. The kernel refuses a priority in
+    /// the same way if the subflow has ended; by the next time, an event has reported that.
+    fn was_refused(&self, token: u32) -> bool {
+        self.connections.get(&token).is_some_and(|connection| connection.orders.was_refused())
     }
 
     fn refused_order(&mut self, token: u32, now: Instant, undo: impl FnOnce(&mut Connection)) {
@@ -374,7 +381,7 @@ impl Manager {
             let State::Subflow { token, .. } = socket.state else { continue };
             let (ends, interface) = (socket.ends, socket.interface);
             let known = self.connections.get(&token).and_then(|connection| connection.subflow(ends)).copied();
-            let found = Subflow { ends, interface, backup: Some(false), since: now, is_doomed: false };
+            let found = Subflow { ends, interface, backup: None, since: now, is_doomed: false };
             living.entry(token).or_default().push(known.unwrap_or(found));
         }
         let closed = self.connections.iter().filter(|(token, _)| !living.contains_key(token));
@@ -463,6 +470,11 @@ impl Orders {
             true => self.again_at = self.again_at.filter(|at| *at > now),
             false => *self = Self::default(),
         }
+    }
+
+    /// Returns whether they were refused at an earlier time.
+    fn was_refused(&self) -> bool {
+        self.failures > 0 && self.again_at.is_none()
     }
 
     /// Notes a refusal. Several at the same time count once.

@@ -309,3 +309,51 @@ fn a_connection_that_was_found_is_left_alone_only_if_the_kernel_says_that_it_is_
         assert_eq!(creates(&manager.commands(at(1))), if stays { vec![1] } else { vec![] }, "{why}");
     }
 }
+
+fn found(number: u32, port: u16) -> Socket {
+    let state = State::Subflow { token: TOKEN, cookie: u64::from(port), traffic: Traffic::default() };
+    Socket { ends: ends(number, port), interface: Some(number), state }
+}
+
+fn set_backup(number: u32, port: u16, backup: bool) -> Command {
+    Command::SetBackup { token: TOKEN, ends: ends(number, port), backup }
+}
+
+/// An earlier daemon has left them, and nobody knows as what.
+#[test]
+fn subflows_that_were_found_are_told_what_they_are() {
+    for (tier, backup) in [(Tier::Primary, false), (Tier::Backup, true)] {
+        let mut manager = Manager::default();
+        manager.set_uplinks(views(tier));
+        manager.adopt(&[found(1, 1000), found(2, 2000)], at(0));
+        let orders = [set_backup(1, 1000, false), set_backup(2, 2000, backup)];
+        assert_eq!((manager.commands(at(0)), manager.deadline()), (orders.to_vec(), None));
+        // Events were lost, and all are found again.
+        manager.adopt(&[found(1, 1000), found(2, 2000)], at(1));
+        assert_eq!(manager.commands(at(1)), [], "what is known stays known");
+    }
+}
+
+#[test]
+fn a_found_connection_is_left_if_its_priority_is_refused_twice_while_the_subflow_is_there() {
+    for (why, stays) in [(ErrorKind::InvalidInput, false), (ErrorKind::OutOfMemory, true)] {
+        let mut manager = Manager::default();
+        manager.set_uplinks(views(Tier::Primary));
+        manager.adopt(&[found(1, 1000), found(2, 2000)], at(0));
+        for (now, count) in [(at(0), 1), (at(1), usize::from(stays))] {
+            let orders = manager.commands(now);
+            assert_eq!(orders, [set_backup(1, 1000, false), set_backup(2, 2000, false)]);
+            orders.into_iter().for_each(|order| manager.refused(order, why, now));
+            assert_eq!(manager.connections(), count, "{why}");
+        }
+    }
+    // One that has ended is refused in the same way.
+    let mut manager = Manager::default();
+    manager.set_uplinks(views(Tier::Primary));
+    manager.adopt(&[found(1, 1000), found(2, 2000)], at(0));
+    manager.commands(at(0));
+    manager.refused(set_backup(2, 2000, false), ErrorKind::InvalidInput, at(0));
+    closed(&mut manager, 2, 2000, at(0));
+    assert!(!manager.commands(at(1)).iter().any(|order| matches!(order, Command::SetBackup { .. })));
+    assert_eq!(manager.connections(), 1);
+}

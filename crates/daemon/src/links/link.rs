@@ -143,6 +143,8 @@ pub struct Link {
     socket: Datagrams,
     device: Device,
     ways: lent::Ways,
+    /// It was told that the addresses can no longer be changed.
+    told_lame: bool,
 }
 
 impl Link {
@@ -175,6 +177,7 @@ impl Link {
             socket,
             device: Device::There(tun),
             ways,
+            told_lame: false,
         })
     }
 
@@ -343,7 +346,9 @@ impl Link {
     /// Gives the device a carrier while the relay is reachable and lends, and the addresses of the families that the
     /// relay's own link carries.
     fn handle_terms(&mut self) -> Result<()> {
-        let Device::There(tun) = &self.device else { return Ok(()) };
+        if matches!(self.device, Device::Gone { .. }) {
+            return Ok(());
+        }
         let terms = self.caller.terms().filter(|_| self.is_up());
         if let Some(terms) = terms {
             if self.instance.replace(terms.instance).is_some_and(|before| before != terms.instance) {
@@ -351,10 +356,13 @@ impl Link {
                 self.down_until = self.now + RESTART;
             }
             // Before the carrier: watchers then find the addresses in place.
-            self.ways.set(terms.families.v4, terms.families.v6, self.now)?;
+            if let Err(error) = self.ways.set(terms.families.v4, terms.families.v6, self.now) {
+                self.note_lame(&error);
+            }
         }
         let lends = terms.map(|terms| terms.lends);
         let carries = lends.is_some_and(Lends::carries) && self.down_until <= self.now;
+        let Device::There(tun) = &self.device else { return Ok(()) };
         if carries != self.has_carrier {
             let what = || Error::system(format!("change the carrier of {}", self.interface));
             tun.set_carrier(carries).map_err(what())?;
@@ -363,6 +371,20 @@ impl Link {
         self.changed |= lends != self.told;
         self.told = lends;
         Ok(())
+    }
+
+    /// Notes that the shell which changes addresses was killed. This thread has given up the right to start another one
+    /// that could. The device still works with the addresses that it has.
+    fn note_lame(&mut self, error: &Error) {
+        let (interface, relay) = (&self.interface, self.relay.name.to_string());
+        if !core::mem::replace(&mut self.told_lame, true) {
+            warn!(
+                uplink = interface,
+                relay,
+                "{interface} keeps its present addresses from now on, since the helper shell that changes them was killed \
+                 ({error}): restart anabranch join"
+            );
+        }
     }
 
     /// Restores address and route of a device that somebody has set down and up again.

@@ -11,7 +11,7 @@ use cooperation::channel::PublicKey;
 use cooperation::link::{Answerer, Caught, DATAGRAM_BYTES_MAX, Families, Lends, Terms};
 use linux::clock::Clock;
 use linux::stop::Stop;
-use linux::tun::Tun;
+use linux::tun::{Tun, is_taken};
 use linux::uplink::{SLOTS_MAX, slot_addresses};
 use linux::wait::wait;
 use linux::{Error, Result};
@@ -145,7 +145,7 @@ impl Forwarder {
     /// Forwards until `stop`.
     ///
     /// # Errors
-    /// If the device is gone, or the used volume cannot be stored at the end.
+    /// If the device is down or gone, or the used volume cannot be stored at the end.
     pub fn run(&mut self, stop: &Stop) -> Result<()> {
         let mut ready = Vec::new();
         loop {
@@ -161,7 +161,7 @@ impl Forwarder {
             self.splices.handle_timeout(now);
             self.release_down(now);
             self.release_made(now);
-            self.release_up(now);
+            self.release_up(now)?;
             self.answer();
             if self.courtesy.tick_at() <= now {
                 self.catch_up()?;
@@ -277,11 +277,14 @@ impl Forwarder {
     }
 
     /// Releases packets towards the shared link, as far as the limits allow.
-    fn release_up(&mut self, now: Instant) {
+    ///
+    /// # Errors
+    /// If the device is down or gone.
+    fn release_up(&mut self, now: Instant) -> Result<()> {
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
         while let Some((slot, packet)) = self.courtesy.leave_up(now) {
-            if shared.lending.admits() && self.tun.write(&[IoSlice::new(&packet)]).is_ok() {
+            if shared.lending.admits() && is_taken(self.tun.write(&[IoSlice::new(&packet)]))? {
                 self.meters[usize::from(slot)].up_bytes += packet.len() as u64;
                 if unheard::wants_answer(&packet) {
                     self.asking_bytes += packet.len() as u64;
@@ -292,6 +295,7 @@ impl Forwarder {
                 self.note_lost(slot);
             }
         }
+        Ok(())
     }
 
     fn enter_up(&mut self, slot: u8, packet: Vec<u8>) {
@@ -489,8 +493,10 @@ pub fn listen(port: u16) -> Result<UdpSocket> {
 #[cfg(test)]
 mod tests {
     use cooperation::channel::Identity;
-    use cooperation::link::Caller;
+    use cooperation::link::{Caller, INNER_MTU};
+    use linux::uplink;
 
+    use super::super::Mode;
     use super::*;
 
     #[test]
@@ -520,6 +526,50 @@ mod tests {
         assert_eq!(said.len(), 3);
         caller.handle_datagram(&said[2], &mut room, now);
         assert_eq!(caller.terms().map(|terms| terms.lends), Some(Lends::Ended));
+    }
+
+    /// Otherwise destinations would send into the void, and nobody would be told.
+    #[test]
+    fn a_device_that_was_set_down_ends_the_relay_with_the_next_packet() {
+        let needs = linux::ability::Needs { kernel_mptcp: false, programs: &[] };
+        if let Err(lacking) = linux::ability::rehearse(needs) {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "left out: {lacking} (CI leaves nothing out)");
+            eprintln!("left out: the relay's device is set down: {lacking}");
+            return;
+        }
+        let mut namespaces = linux::netns::Keeper::start().unwrap();
+        let host = namespaces.create(&format!("relay-{}-down", std::process::id())).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let mut packet = vec![0; 20];
+        packet[0] = 0x45;
+        packet[12..16].copy_from_slice(&[10, 99, 98, 8]);
+        let [taken, refused] = host
+            .run(|| {
+                let tun = uplink::open_lender(INNER_MTU).unwrap();
+                let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+                let answerer = Answerer::new(Identity::from_secret([7; 32]), [1; 32]);
+                let allowed = AllowList::new(crate::store::Store::at(folder.path()));
+                let shared = Shared {
+                    lending: Lending::new(None, None, None),
+                    status: RelayStatus::default(),
+                    header_bytes: 0,
+                    vacated: Slots::default(),
+                };
+                let (shared, splices) = (Arc::new(Mutex::new(shared)), Splices::new(Mode::Route, [2; 32]));
+                let clock = Clock::start();
+                let mut forwarder = Forwarder::new(socket, tun, answerer, allowed, shared, splices, clock);
+                forwarder.look_first();
+                let mut send = || {
+                    forwarder.enter_up(1, packet.clone());
+                    forwarder.release_up(clock.now()).map_err(|error| error.to_string())
+                };
+                let taken = send();
+                host.ip([format!("link set {} down", uplink::LENDER)]).unwrap();
+                [taken, send()]
+            })
+            .unwrap();
+        assert_eq!(taken, Ok(()));
+        assert!(refused.unwrap_err().contains("another program has brought down or removed"));
     }
 
     #[test]

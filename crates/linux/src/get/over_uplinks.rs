@@ -7,7 +7,7 @@ use std::thread;
 use host::{Alone, App, EndpointHost};
 use transport::Endpoint;
 use transport::path_manager::LocalAddress;
-use units::Instant;
+use units::{Duration, Instant};
 
 use crate::attachment::Attachment;
 use crate::clock::Clock;
@@ -16,6 +16,9 @@ use crate::stop::Stop;
 use crate::uplink::{self, Change, Families, Plumbing, Surroundings, Watch};
 use crate::wait::wait;
 use crate::{Error, Result};
+
+/// Interval of checks whether the plumbing is complete.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The plumbing of a download.
 pub struct Uplinks {
@@ -73,17 +76,32 @@ impl Uplinks {
         })
     }
 
-    /// Follows the uplinks until `over`. Its errors do not fail a download that another uplink can carry.
+    /// Follows the uplinks until `over`, and restores what another program removes. Its errors do not fail a download
+    /// that another uplink can carry.
     fn follow<A: App>(&mut self, remote: &Remote<EndpointHost<Alone, A>>, over: &Stop) {
         let (clock, mut ready) = (Clock::start(), Vec::new());
-        while let Ok(true) = wait(&clock, None, over.as_fd(), [self.watch.as_fd()], &mut ready) {
-            loop {
+        // A watch that fails may be readable for ever.
+        let (mut look_at, mut is_blind) = (clock.now() + LOOK, false);
+        loop {
+            let watch = (!is_blind).then(|| self.watch.as_fd());
+            if !matches!(wait(&clock, Some(look_at), over.as_fd(), watch, &mut ready), Ok(true)) {
+                return;
+            }
+            if look_at <= clock.now() {
+                look_at = clock.now() + LOOK;
+                // Nothing to tell: if it cannot be restored, the download ends with what it lacks.
+                let _ = self.plumbing.check_janitor();
+                let _ = self.plumbing.check_guard();
+                let _ = self.plumbing.check_ways(&mut self.watch);
+            }
+            is_blind = loop {
                 match self.watch.next() {
                     Ok(Some(change)) if self.handle(&change, remote).is_ok() => {}
-                    Ok(Some(_)) | Err(_) => return,
-                    Ok(None) => break,
+                    Ok(Some(_)) => return,
+                    Ok(None) => break false,
+                    Err(_) => break true,
                 }
-            }
+            };
         }
     }
 

@@ -161,7 +161,7 @@ impl Ways {
     /// Sets up these families, and no others. This takes some milliseconds for a change, and no time otherwise.
     ///
     /// # Errors
-    /// If the shell is gone.
+    /// If the shell was killed: nothing can be changed any more. What there is stays.
     pub fn set(&mut self, v4: bool, v6: bool, now: Instant) -> Result<()> {
         for (family, wanted) in [v4, v6].into_iter().enumerate() {
             if self.families[family].changes_to(wanted, now) {
@@ -196,7 +196,7 @@ impl Ways {
         let config = config(&device, mtu);
         let user = rustix::process::geteuid().as_raw();
         let made = self.request(&format!("tuntap add dev {device} mode tun user {user}"));
-        made.map_err(Error::system(format!("create {device} again")))?;
+        made.map_err(|_| Error::Unready(format!("the helper shell of {device} was killed")))?;
         let taken = Tun::take(&config).and_then(|tun| {
             lead_nowhere(&tun)?;
             tun.vanish_when_dropped().map_err(Error::system(format!("set up {device}")))?;

@@ -1,5 +1,8 @@
 //! Devices of links that another program removes.
 
+use std::fs;
+use std::process::Command;
+
 use interop::{Files, carried, output, wait_for, wait_until};
 
 use super::{BYTES, Bed, state_of};
@@ -70,4 +73,40 @@ fn a_device_that_was_down_is_used_again_when_it_is_up() {
     bed.net.laptop.ip(["link set via-anna up".to_owned()]).unwrap();
     wait_until("it is used again", || bed.status()["uplinks"][1]["lost"].is_null());
     assert!(bed.reaches("via-anna", super::URL));
+}
+
+/// As by the kernel for want of memory. Nobody with the rights is left who could start another one.
+#[test]
+fn a_device_whose_helper_was_killed_stays_as_it_is() {
+    let Some(bed) = Bed::with_phones(&[0]) else { return };
+    let files = Files::new(1000);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    bed.pair(0);
+    let phone = bed.net.phone(0);
+    let (relay, _joined) = (bed.lend(0), bed.join());
+    assert!(bed.reaches("via-anna", super::URL));
+    let (first, [helper]) = (numbers(&bed), helpers(&bed).try_into().unwrap());
+    assert!(Command::new("kill").args(["-KILL", &helper]).status().unwrap().success());
+    phone.ip(["address delete fd00:1:1::1/47 dev path0".to_owned()]).unwrap();
+    wait_until("the relay lends IPv4 only", || bed.relay_status(0)["relay"]["ipv6"] == false);
+    for _ in 0..20 {
+        assert_eq!(numbers(&bed), first);
+        assert!(bed.reaches("via-anna", super::URL) && bed.status()["uplinks"][1]["lost"].is_null());
+        super::sleep(std::time::Duration::from_millis(100));
+    }
+    relay.end().unwrap();
+    wait_until("the end of the relay still counts", || !bed.status()["uplinks"][1]["lost"].is_null());
+    assert!(!bed.status()["uplinks"][1]["lost"].to_string().contains("deleted"));
+}
+
+/// Returns the process numbers of the shells on the laptop that change addresses.
+fn helpers(bed: &Bed) -> Vec<String> {
+    let namespace = bed.net.laptop.run(|| fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap();
+    let all = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let is_one = |pid: &String| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let is_there = fs::read_link(format!("/proc/{pid}/ns/net")).is_ok_and(|its| its == namespace);
+        is_there && String::from_utf8_lossy(&line).contains("anabranch-ways")
+    };
+    all.filter(is_one).collect()
 }

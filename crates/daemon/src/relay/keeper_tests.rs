@@ -1,0 +1,112 @@
+//! What the relay does while firewall rules are missing.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use linux::ability::{Needs, rehearse};
+use linux::netns::{Keeper as Namespaces, Namespace};
+use units::Instant;
+
+use super::*;
+
+const SHARE: &str = "up0";
+/// The other end of its cable.
+const FAR: &str = "far0";
+
+/// Runs `test` in a namespace with an interface that a keeper lends.
+fn with_a_keeper(name: &str, test: impl FnOnce(&Namespace, Keeper<'_>) + Send) {
+    if let Err(lacking) = rehearse(Needs { kernel_mptcp: false, programs: &[("nft", "nftables")] }) {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "left out: {lacking} (CI leaves nothing out)");
+        eprintln!("left out: {name}: {lacking}");
+        return;
+    }
+    let mut namespaces = Namespaces::start().unwrap();
+    let host = namespaces.create(&format!("relay-{}-{name}", std::process::id())).unwrap();
+    let commands = [
+        format!("link add {SHARE} type veth peer name {FAR}"),
+        format!("link set {FAR} up"),
+        format!("address add 192.0.2.2/24 dev {SHARE}"),
+        format!("link set {SHARE} up"),
+        format!("route add default via 192.0.2.1 dev {SHARE}"),
+    ];
+    host.ip(commands).unwrap();
+    let lend = || {
+        let uplink = find(SHARE).unwrap();
+        let uplinks = core::slice::from_ref(&uplink);
+        let _tun = open_device().unwrap();
+        let plan = uplink::lending_plan(&uplink, INNER_MTU, PORT, &Surroundings::look(uplinks).unwrap()).unwrap();
+        let plumbing = Plumbing::lay(plan, &Stop::new().unwrap()).unwrap();
+        let status =
+            RelayStatus { relay: Lent { interface: SHARE.into(), ..Lent::default() }, ..RelayStatus::default() };
+        let shared = Mutex::new(Shared {
+            lending: Lending::new(None, None, None),
+            status,
+            header_bytes: 0,
+            vacated: Slots::default(),
+        });
+        let keeper = Keeper {
+            addresses: addresses(lent_by(&plumbing)),
+            plumbing,
+            watch: Watch::new(uplinks).unwrap(),
+            is_blind: false,
+            shared: &shared,
+            jumps: Jumps::since(Times::now()),
+            is_unguarded: false,
+            unusable: None,
+            cannot_forget: false,
+        };
+        test(&host, keeper);
+    };
+    host.run(lend).unwrap();
+}
+
+fn nft(host: &Namespace, arguments: &[&str]) -> String {
+    let done = host.command("nft").unwrap().args(arguments).output().unwrap();
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the kernel works in real time")]
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let clock = Clock::start();
+    while !is_so() {
+        assert!(clock.now() < Instant::from_secs(20), "waited in vain until {what}");
+        thread::sleep(core::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn an_interface_that_was_lost_meanwhile_is_not_lent_when_the_rules_are_back() {
+    with_a_keeper("unguarded", |host, mut keeper| {
+        let shared = keeper.shared;
+        let lost = || lock(shared).lending.lost.clone().unwrap_or_default();
+        keeper.handle_guard();
+        assert_eq!(lost(), "");
+        // A table that belongs to another program cannot be replaced.
+        nft(host, &["flush", "ruleset"]);
+        let mut owner: Command = host.command("nft").unwrap();
+        let mut owner = owner.arg("-i").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut orders = owner.stdin.take().unwrap();
+        writeln!(orders, "add table inet {LENDER} {{ flags owner; }}").unwrap();
+        wait_until("it has the table", || nft(host, &["list", "ruleset"]).contains("owner"));
+        keeper.handle_guard();
+        assert!(lost().contains("firewall rules are missing"), "{}", lost());
+        host.ip([format!("link set {FAR} down")]).unwrap();
+        wait_until("the interface is lost", || {
+            keeper.follow().unwrap();
+            !lost().contains("firewall")
+        });
+        let why = lost();
+        drop(orders);
+        owner.wait().unwrap();
+        wait_until("the rules are back", || {
+            keeper.handle_guard();
+            !keeper.is_unguarded
+        });
+        assert_eq!(lost(), why);
+        host.ip([format!("link set {FAR} up")]).unwrap();
+        wait_until("it is lent again", || {
+            keeper.follow().unwrap();
+            lost().is_empty()
+        });
+    });
+}
