@@ -228,6 +228,15 @@ CC_INLINE void on_timeout(enum cc_kind kind, struct tcp_sock *tp)
 		tp->snd_ssthresh = threshold_segments(tp, own, cc_max(half, 2ULL * tp->mss_cache));
 }
 
+/* Nothing was outstanding, and now data leave. */
+CC_INLINE void on_first_data(struct tcp_sock *tp)
+{
+	struct own *own = own_of(tp);
+	struct connection *connection = attached(tp, own);
+	if (connection && own->place < CC_PATHS_MAX)
+		set_waiting(&connection->rules, own->place, CC_FALSE);
+}
+
 CC_INLINE void on_state(enum cc_kind kind, struct tcp_sock *tp, u8 state)
 {
 	struct own *own = own_of(tp);
@@ -260,6 +269,8 @@ CC_INLINE u32 on_undo(struct tcp_sock *tp)
 	{                                                                                                               \
 		if ((u32)context[1] == CA_EVENT_LOSS)                                                                   \
 			on_timeout(kind, SOCKET);                                                                       \
+		if ((u32)context[1] == CA_EVENT_TX_START)                                                               \
+			on_first_data(SOCKET);                                                                          \
 	}                                                                                                               \
 	SEC("struct_ops") void id##_pkts_acked(u64 *context)                                                            \
 	{                                                                                                               \

@@ -37,7 +37,7 @@ struct connection {
 };
 
 /* crates/kernel-cc/src/layout.rs reads it. */
-_Static_assert(sizeof(struct connection) == 2440, "as it is read");
+_Static_assert(sizeof(struct connection) == 2448, "as it is read");
 
 /* State in the socket itself: zero at first. */
 struct own {
@@ -108,6 +108,29 @@ CC_INLINE const struct mptcp_subflow_context *subflow_of(struct tcp_sock *tp)
 CC_INLINE u64 key_of(struct tcp_sock *tp, const struct mptcp_subflow_context *subflow)
 {
 	return subflow && subflow->token ? subflow->token : (u64)tp;
+}
+
+/*
+ * Whether a subflow waits: the kernel's scheduler gives a backup data only if nothing else can carry them, and this one
+ * has nothing outstanding.
+ */
+CC_INLINE int is_waiting(struct tcp_sock *tp)
+{
+	const struct mptcp_subflow_context *subflow = subflow_of(tp);
+	if (!subflow || tp->snd_una != tp->snd_nxt)
+		return CC_FALSE;
+	return KERNEL_BITS(subflow, backup) || KERNEL_BITS(subflow, request_bkup);
+}
+
+CC_INLINE void set_waiting(struct cc_connection *c, u64 i, int waits)
+{
+	u64 bit = 1ULL << i;
+	if (!waits == !(c->waiting & bit))
+		return;
+	if (waits)
+		__sync_fetch_and_or(&c->waiting, bit);
+	else
+		__sync_fetch_and_and(&c->waiting, ~bit);
 }
 
 /* Copies the visible state of a socket. */
@@ -195,6 +218,7 @@ CC_INLINE struct connection *attach(enum cc_kind kind, struct tcp_sock *tp, stru
 	connection->places[i].remote_id = own->remote_id;
 	see(tp, own, &connection->rules.paths[i]);
 	connection->rules.paths[i].mveno = forgotten;
+	set_waiting(&connection->rules, i, is_waiting(tp));
 	__sync_fetch_and_or(&connection->rules.used, 1ULL << i);
 	cc_added(kind, &connection->rules, i);
 	own->key = key;
@@ -217,6 +241,13 @@ CC_INLINE struct connection *attached(struct tcp_sock *tp, const struct own *own
 	return connection;
 }
 
+/* Updates the visible state of a socket in its place. */
+CC_INLINE void look(struct tcp_sock *tp, const struct own *own, struct connection *connection, u64 i)
+{
+	see(tp, own, &connection->rules.paths[i]);
+	set_waiting(&connection->rules, i, is_waiting(tp));
+}
+
 /* Returns the connection of a socket, and updates the visible state of the path. */
 CC_INLINE struct connection *connection_of(enum cc_kind kind, struct tcp_sock *tp, struct own *own)
 {
@@ -224,7 +255,7 @@ CC_INLINE struct connection *connection_of(enum cc_kind kind, struct tcp_sock *t
 	if (!connection)
 		connection = attach(kind, tp, own);
 	else if (own->place < CC_PATHS_MAX)
-		see(tp, own, &connection->rules.paths[own->place]);
+		look(tp, own, connection, own->place);
 	return connection;
 }
 

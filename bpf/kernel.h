@@ -30,6 +30,7 @@ extern void *bpf_rdonly_cast(const void *object, u32 type) KERNEL_FUNCTION;
 /* include/net/tcp.h: enum tcp_ca_state, enum tcp_ca_event and the flags of controllers. */
 #define TCP_CA_CWR 2
 #define TCP_CA_LOSS 4
+#define CA_EVENT_TX_START 0
 #define CA_EVENT_LOSS 3
 #define TCP_CONG_NON_RESTRICTED 1
 
@@ -86,6 +87,8 @@ struct tcp_sock {
 
 struct mptcp_subflow_context {
 	u32 token;
+	u32 request_bkup : 1;
+	u32 backup : 1;
 	u8 remote_id;
 } KERNEL_TYPE;
 

@@ -10,6 +10,7 @@ mod kernel_log;
 mod left_out;
 mod six;
 mod unloading;
+mod waiting;
 
 use std::io::{self, Read};
 use std::net::{Shutdown, SocketAddr, TcpStream};
