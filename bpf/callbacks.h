@@ -82,7 +82,6 @@ CC_INLINE void on_init(enum cc_kind kind, struct tcp_sock *tp)
 	own->key = 0;
 	own->carried_q16 = 0;
 	own->left_q16 = 0;
-	own->min_rtt_ns = CC_NONE;
 	own->in_recovery = KERNEL_BITS(&tp->inet_conn, icsk_ca_state) >= TCP_CA_CWR;
 	own->round_end = tp->snd_nxt;
 	own->delivered = tp->delivered;
@@ -135,7 +134,6 @@ CC_INLINE void on_acked(enum cc_kind kind, struct tcp_sock *tp, s32 rtt_us)
 	if (own->round_has_ended)
 		end_round(kind, tp, own);
 	own->delivered = tp->delivered;
-	own->min_rtt_ns = cc_min(own->min_rtt_ns, rtt_ns);
 	connection = connection_of(kind, tp, own);
 	if (connection && own->place < CC_PATHS_MAX) {
 		connection->places[own->place].acks += 1;

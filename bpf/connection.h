@@ -46,7 +46,6 @@ struct own {
 	u64 carried_q16;
 	/* The part of the threshold beyond whole segments, which is added to the window after the recovery. */
 	u64 left_q16;
-	u64 min_rtt_ns;
 	u32 place;
 	u32 in_recovery;
 	u32 round_end;
@@ -133,6 +132,16 @@ CC_INLINE void set_waiting(struct cc_connection *c, u64 i, int waits)
 		__sync_fetch_and_and(&c->waiting, ~bit);
 }
 
+/*
+ * The smallest round-trip time of the last five minutes (tcp_min_rtt_wlen), as in the engine. The kernel updates it
+ * before it passes on an ACK.
+ */
+CC_INLINE u64 min_rtt_ns(struct tcp_sock *tp)
+{
+	u32 min_rtt_us = tp->rtt_min.s[0].v;
+	return min_rtt_us == ~0U ? CC_NONE : min_rtt_us * 1000ULL;
+}
+
 /* Copies the visible state of a socket. */
 CC_INLINE void see(struct tcp_sock *tp, const struct own *own, struct cc_path *path)
 {
@@ -141,7 +150,7 @@ CC_INLINE void see(struct tcp_sock *tp, const struct own *own, struct cc_path *p
 	path->cwnd = tp->snd_cwnd * mss + (own->carried_q16 >> 16);
 	path->ssthresh = tp->snd_ssthresh * mss;
 	path->srtt_ns = tp->srtt_us ? (tp->srtt_us >> 3) * 1000ULL : CC_NONE;
-	path->min_rtt_ns = own->min_rtt_ns;
+	path->min_rtt_ns = min_rtt_ns(tp);
 	path->in_recovery = own->in_recovery;
 }
 

@@ -68,6 +68,15 @@ struct inet_connection_sock {
 	u64 icsk_ca_priv[13];
 } KERNEL_TYPE;
 
+/* include/linux/win_minmax.h: the first sample is the smallest of the window. */
+struct minmax_sample {
+	u32 v;
+} KERNEL_TYPE;
+
+struct minmax {
+	struct minmax_sample s[3];
+} KERNEL_TYPE;
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u32 mss_cache;
@@ -77,6 +86,7 @@ struct tcp_sock {
 	u32 snd_nxt;
 	u32 snd_una;
 	u32 srtt_us;
+	struct minmax rtt_min;
 	u32 delivered;
 	u32 prior_cwnd;
 	u32 undo_marker;

@@ -8,6 +8,7 @@ mod fallback;
 mod held;
 mod kernel_log;
 mod left_out;
+mod outdated;
 mod six;
 mod unloading;
 mod waiting;
