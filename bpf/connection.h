@@ -211,6 +211,9 @@ CC_INLINE struct connection *attach(enum cc_kind kind, struct tcp_sock *tp, stru
 		return 0;
 	}
 	own->wait = PATIENCE;
+	/* A socket that had this address before may have ended without a `release` (left_out.h). */
+	if (key >> 32)
+		bpf_map_delete_elem(&connections, &key);
 	connection = bpf_map_lookup_elem(&connections, &key);
 	if (!connection) {
 		bpf_map_update_elem(&connections, &key, &nothing, BPF_NOEXIST);
