@@ -227,9 +227,29 @@ fn a_load_that_nobody_renews_is_taken_back() {
     let way = Some(std::time::Duration::from_millis(30));
     let left = Told { competition: None, way };
     assert_eq!(paths.expire(at(106)), Some((PathId { token: 5, address_id: 1 }, left)));
-    assert_eq!((paths.expire(at(106)), paths.next_expiry()), (None, None), "once");
+    assert_eq!((paths.expire(at(106)), paths.next_expiry()), (None, Some(at(281))), "once");
     assert!(paths.hear(&load(2, 5.0), at(107)).unwrap().1.competition.is_some());
     assert_eq!(paths.next_expiry(), Some(at(113)));
+}
+
+/// Loads that are renewed do not renew a delay that nobody has reported again.
+#[test]
+fn a_delay_that_nobody_renews_is_taken_back() {
+    let mut paths = Paths::new(&settings(PERIOD), true);
+    let at = Instant::from_secs;
+    let way = Some(std::time::Duration::from_millis(30));
+    assert_eq!(paths.hear(&delay(1, 30), at(100)).unwrap().1, Told { competition: None, way });
+    for second in [102, 104] {
+        let told = paths.hear(&load(second, 5.0), at(second)).unwrap().1;
+        assert_eq!((told.competition.is_some(), told.way), (true, way));
+    }
+    assert_eq!((paths.next_expiry(), paths.expire(at(105))), (Some(at(106)), None));
+    let (_, told) = paths.expire(at(106)).unwrap();
+    assert_eq!((told.competition.unwrap().ratio, told.way), (5.0, None));
+    assert_eq!((paths.expire(at(106)), paths.next_expiry()), (None, Some(at(110))), "once");
+    let told = paths.hear(&load(107, 5.0), at(107)).unwrap().1;
+    assert_eq!((told.competition.is_some(), told.way), (true, None));
+    assert_eq!(paths.hear(&delay(2, 30), at(108)).unwrap().1.way, way, "the relay goes on");
 }
 
 #[test]
