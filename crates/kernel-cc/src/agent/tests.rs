@@ -182,6 +182,22 @@ fn strangers_push_nobody_aside_but_each_other() {
     wait_for(&agent, "it is still heard", |stats| stats.received_bytes > before);
 }
 
+/// More may call without end.
+#[test]
+fn only_so_many_callers_are_admitted_at_once() {
+    let SourceSettings { mut control, .. } = settings(Duration::from_secs(60));
+    control.connections.channels_max = 200;
+    let mut callers = Callers::new(control);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let calling: Vec<TcpStream> =
+        (0..100).map(|_| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).collect();
+    for admitted in [64, calling.len()] {
+        callers.admit(&listener, now()).unwrap();
+        assert_eq!(callers.sockets().count(), admitted);
+    }
+}
+
 #[test]
 fn an_agent_that_ends_hangs_up() {
     let (agent, at) = agent(Duration::from_secs(60));
