@@ -82,7 +82,6 @@ CC_INLINE void on_init(enum cc_kind kind, struct tcp_sock *tp)
 	own->key = 0;
 	own->carried_q16 = 0;
 	own->left_q16 = 0;
-	own->min_rtt_ns = CC_NONE;
 	own->in_recovery = KERNEL_BITS(&tp->inet_conn, icsk_ca_state) >= TCP_CA_CWR;
 	own->round_end = tp->snd_nxt;
 	own->delivered = tp->delivered;
@@ -135,7 +134,6 @@ CC_INLINE void on_acked(enum cc_kind kind, struct tcp_sock *tp, s32 rtt_us)
 	if (own->round_has_ended)
 		end_round(kind, tp, own);
 	own->delivered = tp->delivered;
-	own->min_rtt_ns = cc_min(own->min_rtt_ns, rtt_ns);
 	connection = connection_of(kind, tp, own);
 	if (connection && own->place < CC_PATHS_MAX) {
 		connection->places[own->place].acks += 1;
@@ -228,6 +226,15 @@ CC_INLINE void on_timeout(enum cc_kind kind, struct tcp_sock *tp)
 		tp->snd_ssthresh = threshold_segments(tp, own, cc_max(half, 2ULL * tp->mss_cache));
 }
 
+/* Nothing was outstanding, and now data leave. */
+CC_INLINE void on_first_data(struct tcp_sock *tp)
+{
+	struct own *own = own_of(tp);
+	struct connection *connection = attached(tp, own);
+	if (connection && own->place < CC_PATHS_MAX)
+		set_waiting(&connection->rules, own->place, CC_FALSE);
+}
+
 CC_INLINE void on_state(enum cc_kind kind, struct tcp_sock *tp, u8 state)
 {
 	struct own *own = own_of(tp);
@@ -260,6 +267,8 @@ CC_INLINE u32 on_undo(struct tcp_sock *tp)
 	{                                                                                                               \
 		if ((u32)context[1] == CA_EVENT_LOSS)                                                                   \
 			on_timeout(kind, SOCKET);                                                                       \
+		if ((u32)context[1] == CA_EVENT_TX_START)                                                               \
+			on_first_data(SOCKET);                                                                          \
 	}                                                                                                               \
 	SEC("struct_ops") void id##_pkts_acked(u64 *context)                                                            \
 	{                                                                                                               \

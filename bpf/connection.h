@@ -37,7 +37,7 @@ struct connection {
 };
 
 /* crates/kernel-cc/src/layout.rs reads it. */
-_Static_assert(sizeof(struct connection) == 2440, "as it is read");
+_Static_assert(sizeof(struct connection) == 2448, "as it is read");
 
 /* State in the socket itself: zero at first. */
 struct own {
@@ -46,7 +46,6 @@ struct own {
 	u64 carried_q16;
 	/* The part of the threshold beyond whole segments, which is added to the window after the recovery. */
 	u64 left_q16;
-	u64 min_rtt_ns;
 	u32 place;
 	u32 in_recovery;
 	u32 round_end;
@@ -110,6 +109,39 @@ CC_INLINE u64 key_of(struct tcp_sock *tp, const struct mptcp_subflow_context *su
 	return subflow && subflow->token ? subflow->token : (u64)tp;
 }
 
+/*
+ * Whether a subflow waits: the kernel's scheduler gives a backup data only if nothing else can carry them, and this one
+ * has nothing outstanding.
+ */
+CC_INLINE int is_waiting(struct tcp_sock *tp)
+{
+	const struct mptcp_subflow_context *subflow = subflow_of(tp);
+	if (!subflow || tp->snd_una != tp->snd_nxt)
+		return CC_FALSE;
+	return KERNEL_BITS(subflow, backup) || KERNEL_BITS(subflow, request_bkup);
+}
+
+CC_INLINE void set_waiting(struct cc_connection *c, u64 i, int waits)
+{
+	u64 bit = 1ULL << i;
+	if (!waits == !(c->waiting & bit))
+		return;
+	if (waits)
+		__sync_fetch_and_or(&c->waiting, bit);
+	else
+		__sync_fetch_and_and(&c->waiting, ~bit);
+}
+
+/*
+ * The smallest round-trip time of the last five minutes (tcp_min_rtt_wlen), as in the engine. The kernel updates it
+ * before it passes on an ACK.
+ */
+CC_INLINE u64 min_rtt_ns(struct tcp_sock *tp)
+{
+	u32 min_rtt_us = tp->rtt_min.s[0].v;
+	return min_rtt_us == ~0U ? CC_NONE : min_rtt_us * 1000ULL;
+}
+
 /* Copies the visible state of a socket. */
 CC_INLINE void see(struct tcp_sock *tp, const struct own *own, struct cc_path *path)
 {
@@ -118,7 +150,7 @@ CC_INLINE void see(struct tcp_sock *tp, const struct own *own, struct cc_path *p
 	path->cwnd = tp->snd_cwnd * mss + (own->carried_q16 >> 16);
 	path->ssthresh = tp->snd_ssthresh * mss;
 	path->srtt_ns = tp->srtt_us ? (tp->srtt_us >> 3) * 1000ULL : CC_NONE;
-	path->min_rtt_ns = own->min_rtt_ns;
+	path->min_rtt_ns = min_rtt_ns(tp);
 	path->in_recovery = own->in_recovery;
 }
 
@@ -179,6 +211,9 @@ CC_INLINE struct connection *attach(enum cc_kind kind, struct tcp_sock *tp, stru
 		return 0;
 	}
 	own->wait = PATIENCE;
+	/* A socket that had this address before may have ended without a `release` (left_out.h). */
+	if (key >> 32)
+		bpf_map_delete_elem(&connections, &key);
 	connection = bpf_map_lookup_elem(&connections, &key);
 	if (!connection) {
 		bpf_map_update_elem(&connections, &key, &nothing, BPF_NOEXIST);
@@ -195,6 +230,7 @@ CC_INLINE struct connection *attach(enum cc_kind kind, struct tcp_sock *tp, stru
 	connection->places[i].remote_id = own->remote_id;
 	see(tp, own, &connection->rules.paths[i]);
 	connection->rules.paths[i].mveno = forgotten;
+	set_waiting(&connection->rules, i, is_waiting(tp));
 	__sync_fetch_and_or(&connection->rules.used, 1ULL << i);
 	cc_added(kind, &connection->rules, i);
 	own->key = key;
@@ -217,6 +253,13 @@ CC_INLINE struct connection *attached(struct tcp_sock *tp, const struct own *own
 	return connection;
 }
 
+/* Updates the visible state of a socket in its place. */
+CC_INLINE void look(struct tcp_sock *tp, const struct own *own, struct connection *connection, u64 i)
+{
+	see(tp, own, &connection->rules.paths[i]);
+	set_waiting(&connection->rules, i, is_waiting(tp));
+}
+
 /* Returns the connection of a socket, and updates the visible state of the path. */
 CC_INLINE struct connection *connection_of(enum cc_kind kind, struct tcp_sock *tp, struct own *own)
 {
@@ -224,7 +267,7 @@ CC_INLINE struct connection *connection_of(enum cc_kind kind, struct tcp_sock *t
 	if (!connection)
 		connection = attach(kind, tp, own);
 	else if (own->place < CC_PATHS_MAX)
-		see(tp, own, &connection->rules.paths[own->place]);
+		look(tp, own, connection, own->place);
 	return connection;
 }
 

@@ -6,6 +6,7 @@
  *   new KIND                                          a connection without paths
  *   view I CWND SSTHRESH SRTT_NS MIN_RTT_NS MSS REC   visible state of path I; -1: unknown
  *   add I, remove I
+ *   wait I WAITS              whether path I waits, 0 or 1
  *   tell I RATIO INCREASE DECREASE     report of the relay of path I, 2^-16; a ratio of 0: none
  *   delivery I OCTETS RTT_NS
  *   ack I OCTETS LIMITED      answers the step in 2^-16 octet
@@ -66,6 +67,9 @@ static void answer(const char *question, u64 i, const u64 *v)
 	} else if (!strcmp(question, "remove")) {
 		connection.used &= ~(1ULL << i);
 		cc_removed(kind, &connection);
+	} else if (!strcmp(question, "wait")) {
+		connection.waiting &= ~(1ULL << i);
+		connection.waiting |= v[0] << i;
 	} else if (!strcmp(question, "tell")) {
 		connection.paths[i].told = (struct cc_told_state){ v[0], v[1], v[2] };
 	} else if (!strcmp(question, "delivery")) {

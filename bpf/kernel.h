@@ -30,6 +30,7 @@ extern void *bpf_rdonly_cast(const void *object, u32 type) KERNEL_FUNCTION;
 /* include/net/tcp.h: enum tcp_ca_state, enum tcp_ca_event and the flags of controllers. */
 #define TCP_CA_CWR 2
 #define TCP_CA_LOSS 4
+#define CA_EVENT_TX_START 0
 #define CA_EVENT_LOSS 3
 #define TCP_CONG_NON_RESTRICTED 1
 
@@ -67,6 +68,15 @@ struct inet_connection_sock {
 	u64 icsk_ca_priv[13];
 } KERNEL_TYPE;
 
+/* include/linux/win_minmax.h: the first sample is the smallest of the window. */
+struct minmax_sample {
+	u32 v;
+} KERNEL_TYPE;
+
+struct minmax {
+	struct minmax_sample s[3];
+} KERNEL_TYPE;
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u32 mss_cache;
@@ -76,6 +86,7 @@ struct tcp_sock {
 	u32 snd_nxt;
 	u32 snd_una;
 	u32 srtt_us;
+	struct minmax rtt_min;
 	u32 delivered;
 	u32 prior_cwnd;
 	u32 undo_marker;
@@ -86,6 +97,8 @@ struct tcp_sock {
 
 struct mptcp_subflow_context {
 	u32 token;
+	u32 request_bkup : 1;
+	u32 backup : 1;
 	u8 remote_id;
 } KERNEL_TYPE;
 

@@ -9,9 +9,9 @@
  *
  * Windows are in octets, round-trip times in nanoseconds, increases in 2^-16 octet. `c` is the connection, with the
  * current state of all its paths (subflows): struct cc_connection and struct cc_path in rules/types.h. `i` is the path
- * in question. There is no floating point; rules/arithmetic.h has functions that neither overflow nor divide by zero.
- * Loops must end at CC_PATHS_MAX, and an index must be checked before it is used: otherwise the kernel refuses to load
- * the program.
+ * in question; cc_counted returns the places that count when it is asked about. There is no floating point;
+ * rules/arithmetic.h has functions that neither overflow nor divide by zero. Loops must end at CC_PATHS_MAX, and an
+ * index must be checked before it is used: otherwise the kernel refuses to load the program.
  */
 #include "rules/arithmetic.h"
 
@@ -28,16 +28,16 @@ CC_INLINE struct remembered *of(struct cc_path *p)
 }
 
 /*
- * The sum of the windows of all paths, octets, at least one. CC_RULE: the kernel verifies the function once, not at
- * every call.
+ * The sum of the windows of the paths among `places`, octets, at least one. CC_RULE: the kernel verifies the function
+ * once, not at every call.
  */
-CC_RULE u64 sum_of_windows(const struct cc_connection *c)
+CC_RULE u64 sum_of_windows(const struct cc_connection *c, u64 places)
 {
 	u64 sum = 0;
 	if (!c)
 		return 1;
 	for (u64 i = 0; i < CC_PATHS_MAX; i++)
-		if (cc_is_used(c, i))
+		if (cc_is_among(places, i))
 			sum += cc_effective_cwnd(&c->paths[i]);
 	return cc_max(sum, 1);
 }
@@ -52,7 +52,7 @@ CC_INLINE s64 cc_acked(enum cc_kind kind, struct cc_connection *c, u64 i, u64 ac
 	if (i >= CC_PATHS_MAX || of(&c->paths[i])->rounds_to_wait)
 		return 0;
 	acked = cc_creditable(&c->paths[i], acked_bytes, cwnd_limited);
-	return cc_signed(cc_mul_div(acked, cc_mss_q16(&c->paths[i]), sum_of_windows(c)));
+	return cc_signed(cc_mul_div(acked, cc_mss_q16(&c->paths[i]), sum_of_windows(c, cc_counted(c, i))));
 }
 
 /* Something was lost. Returns the threshold, octets, to which the window falls. */

@@ -63,15 +63,15 @@ CC_INLINE int cc_is_measured(const struct cc_path *p)
 	return p->srtt_ns != CC_NONE;
 }
 
-/* What all measured paths together carry in `rtt_us`, octets. */
-CC_RULE u64 cc_windows_over(const struct cc_connection *c, u64 rtt_us)
+/* What the measured paths among `places` together carry in `rtt_us`, octets. */
+CC_RULE u64 cc_windows_over(const struct cc_connection *c, u64 places, u64 rtt_us)
 {
 	u64 sum = 0;
 	if (!c)
 		return 0;
 	for (u64 i = 0; i < CC_PATHS_MAX; i++) {
 		const struct cc_path *p = &c->paths[i];
-		if (cc_is_used(c, i) && cc_is_measured(p))
+		if (cc_is_among(places, i) && cc_is_measured(p))
 			sum = cc_add_capped(sum, cc_effective_cwnd(p) * rtt_us / cc_whole_us(p->srtt_ns));
 	}
 	return sum;

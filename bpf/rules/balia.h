@@ -9,15 +9,16 @@
  */
 CC_RULE u64 cc_balia_largest(const struct cc_connection *c, u64 i)
 {
-	u64 largest = 0, rtt_us;
+	u64 largest = 0, places, rtt_us;
 	if (!c || i >= CC_PATHS_MAX)
 		return 0;
 	if (!cc_is_measured(&c->paths[i]))
 		return cc_effective_cwnd(&c->paths[i]);
+	places = cc_counted(c, i);
 	rtt_us = cc_whole_us(c->paths[i].srtt_ns);
 	for (u64 j = 0; j < CC_PATHS_MAX; j++) {
 		const struct cc_path *p = &c->paths[j];
-		if (cc_is_used(c, j) && cc_is_measured(p))
+		if (cc_is_among(places, j) && cc_is_measured(p))
 			largest = cc_max(largest, cc_effective_cwnd(p) * rtt_us / cc_whole_us(p->srtt_ns));
 	}
 	return largest;
@@ -38,7 +39,7 @@ CC_RULE s64 cc_balia_ack(struct cc_connection *c, u64 i, u64 acked_bytes, u64 cw
 	p = &c->paths[i];
 	own = cc_effective_cwnd(p);
 	largest = cc_balia_largest(c, i);
-	all = cc_is_measured(p) ? cc_windows_over(c, cc_whole_us(p->srtt_ns)) : own;
+	all = cc_is_measured(p) ? cc_windows_over(c, cc_counted(c, i), cc_whole_us(p->srtt_ns)) : own;
 	once = cc_mul_div(cc_mss_q16(p), cc_add_capped(own, largest), all);
 	twice = cc_mul_div(once, cc_add_capped(cc_times_capped(own, 4), largest), all);
 	return cc_signed(cc_mul_div(cc_creditable(p, acked_bytes, cwnd_limited), twice / 10, p->cwnd));

@@ -28,7 +28,7 @@ CC_INLINE void cc_added(enum cc_kind kind, struct cc_connection *c, u64 i)
 	if (kind == CC_WVEGAS && i < CC_PATHS_MAX)
 		cc_wvegas_restart(&c->paths[i]);
 	if (cc_is_mveno(kind) && i < CC_PATHS_MAX)
-		c->paths[i].mveno.delta_q16 = CC_ONE_Q16 / cc_max(cc_path_count(c), 1);
+		c->paths[i].mveno.delta_q16 = CC_ONE_Q16 / cc_max(cc_path_count(c, i), 1);
 }
 
 /* A path has ended; its place is free. */
@@ -39,7 +39,7 @@ CC_INLINE void cc_removed(enum cc_kind kind, struct cc_connection *c)
 	if (cc_has_olia_increases(kind))
 		c->is_current = CC_FALSE;
 	if (cc_is_mveno(kind))
-		cc_mveno_adjust(c, kind == CC_MVENO_OWN_RTT);
+		cc_mveno_adjust(c, cc_counted(c, CC_NONE), kind == CC_MVENO_OWN_RTT);
 }
 
 /* Data arrived, or a round-trip time was measured. */
@@ -85,11 +85,11 @@ CC_INLINE s64 cc_acked(enum cc_kind kind, struct cc_connection *c, u64 i, u64 ac
 }
 
 /* The minimum threshold after a congestion event, octets. */
-CC_INLINE u64 cc_least(enum cc_kind kind, const struct cc_connection *c, const struct cc_path *p)
+CC_INLINE u64 cc_least(enum cc_kind kind, const struct cc_connection *c, u64 i)
 {
-	if ((kind == CC_OLIA || kind == CC_BALIA) && cc_path_count(c) > 1)
-		return p->mss;
-	return 2ULL * p->mss;
+	if ((kind == CC_OLIA || kind == CC_BALIA) && cc_path_count(c, i) > 1)
+		return c->paths[i].mss;
+	return 2ULL * c->paths[i].mss;
 }
 
 CC_INLINE u64 cc_lost_unbounded(enum cc_kind kind, struct cc_connection *c, u64 i)
@@ -124,7 +124,7 @@ CC_INLINE u64 cc_lost(enum cc_kind kind, struct cc_connection *c, u64 i)
 {
 	if (i >= CC_PATHS_MAX)
 		return 0;
-	return cc_max(cc_lost_unbounded(kind, c, i), cc_least(kind, c, &c->paths[i]));
+	return cc_max(cc_lost_unbounded(kind, c, i), cc_least(kind, c, i));
 }
 
 /* The threshold after a retransmission time-out, octets. Also clears state; after `cc_lost` it changes nothing more. */
@@ -142,7 +142,7 @@ CC_INLINE u64 cc_timed_out(enum cc_kind kind, struct cc_connection *c, u64 i)
 		cc_mveno_forget(&c->paths[i]);
 	if (cc_shares(kind))
 		return cc_lost(kind, c, i);
-	return cc_max(c->paths[i].cwnd / 2, cc_least(kind, c, &c->paths[i]));
+	return cc_max(c->paths[i].cwnd / 2, cc_least(kind, c, i));
 }
 
 /* All data that were in flight when the round began are acknowledged. Returns a new window in octets, or CC_NONE. */

@@ -45,14 +45,14 @@ CC_RULE u64 cc_mveno_delta(u64 q, u64 window, u64 q_whole, u64 window_whole)
 	return cc_max(cc_min(delta, CC_ONE_Q16), CC_FLOOR_Q16);
 }
 
-/* T_s of algorithm 1, line 12; CC_NONE if no round has ended. */
-CC_RULE u64 cc_mveno_mean_of_all(const struct cc_connection *c)
+/* T_s of algorithm 1, line 12, over `places`; CC_NONE if no round has ended. */
+CC_RULE u64 cc_mveno_mean_of_all(const struct cc_connection *c, u64 places)
 {
 	u64 sum = 0, samples = 0;
 	if (!c)
 		return CC_NONE;
 	for (u64 i = 0; i < CC_PATHS_MAX; i++) {
-		if (!cc_is_used(c, i))
+		if (!cc_is_among(places, i))
 			continue;
 		sum = cc_add_capped(sum, c->paths[i].mveno.last.rtts.sum);
 		samples += c->paths[i].mveno.last.rtts.samples;
@@ -60,15 +60,15 @@ CC_RULE u64 cc_mveno_mean_of_all(const struct cc_connection *c)
 	return samples ? sum / samples : CC_NONE;
 }
 
-/* Q_s in 2^-16. */
-CC_RULE u64 cc_mveno_congestion_of_all(const struct cc_connection *c, u64 rtt_ns)
+/* Q_s in 2^-16, over `places`. */
+CC_RULE u64 cc_mveno_congestion_of_all(const struct cc_connection *c, u64 places, u64 rtt_ns)
 {
 	u64 base_rtt_ns = CC_NONE, largest = 0, cwnd_max = 0, mss = 1;
 	if (!c)
 		return CC_ONE_Q16;
 	for (u64 i = 0; i < CC_PATHS_MAX; i++) {
 		const struct cc_round *round = &c->paths[i].mveno.last;
-		if (!cc_is_used(c, i) || !round->rtts.samples)
+		if (!cc_is_among(places, i) || !round->rtts.samples)
 			continue;
 		base_rtt_ns = cc_min(base_rtt_ns, round->base_rtt_ns);
 		/* The last of equal ones, as in the engine. */
@@ -81,15 +81,15 @@ CC_RULE u64 cc_mveno_congestion_of_all(const struct cc_connection *c, u64 rtt_ns
 	return cc_mveno_congestion(rtt_ns, base_rtt_ns, cwnd_max, mss);
 }
 
-/* T_s y_s in segments of 2^-16. */
-CC_RULE u64 cc_mveno_window_of_all(const struct cc_connection *c, u64 rtt_ns)
+/* T_s y_s in segments of 2^-16, over `places`. */
+CC_RULE u64 cc_mveno_window_of_all(const struct cc_connection *c, u64 places, u64 rtt_ns)
 {
 	u64 window = 0;
 	if (!c)
 		return 0;
 	for (u64 i = 0; i < CC_PATHS_MAX; i++) {
 		const struct cc_round *round = &c->paths[i].mveno.last;
-		if (!cc_is_used(c, i) || !round->rtts.samples)
+		if (!cc_is_among(places, i) || !round->rtts.samples)
 			continue;
 		u64 own = cc_mveno_segments(round->mean_cwnd, round->mss);
 		window = cc_add_capped(window, cc_mul_div(own, rtt_ns, round->mean_rtt_ns));
@@ -98,23 +98,23 @@ CC_RULE u64 cc_mveno_window_of_all(const struct cc_connection *c, u64 rtt_ns)
 }
 
 /*
- * Linkpara_Adjust() of algorithm 1; with `own_rtt` each path compares with what all paths would carry in its own
- * round-trip time.
+ * Linkpara_Adjust() of algorithm 1 over `places`; with `own_rtt` each path compares with what all paths would carry in
+ * its own round-trip time.
  */
-CC_RULE u64 cc_mveno_adjust(struct cc_connection *c, u64 own_rtt)
+CC_RULE u64 cc_mveno_adjust(struct cc_connection *c, u64 places, u64 own_rtt)
 {
 	u64 rtt_ns, q_whole, window_whole;
 	if (!c)
 		return 0;
-	rtt_ns = cc_mveno_mean_of_all(c);
+	rtt_ns = cc_mveno_mean_of_all(c, places);
 	if (rtt_ns == CC_NONE)
 		return 0;
-	q_whole = cc_mveno_congestion_of_all(c, rtt_ns);
-	window_whole = cc_mveno_window_of_all(c, rtt_ns);
+	q_whole = cc_mveno_congestion_of_all(c, places, rtt_ns);
+	window_whole = cc_mveno_window_of_all(c, places, rtt_ns);
 	for (u64 i = 0; i < CC_PATHS_MAX; i++) {
 		const struct cc_round *round = &c->paths[i].mveno.last;
 		u64 q, own, whole = window_whole;
-		if (!cc_is_used(c, i) || !round->rtts.samples)
+		if (!cc_is_among(places, i) || !round->rtts.samples)
 			continue;
 		if (own_rtt)
 			whole = cc_min(cc_mul_div(window_whole, round->mean_rtt_ns, rtt_ns), CC_SEGMENTS_MAX_Q16);
@@ -182,6 +182,6 @@ CC_RULE u64 cc_mveno_round(struct cc_connection *c, u64 i, u64 own_rtt)
 		s->last.mss = cc_max(p->mss, 1);
 		s->last.rtts = rtts;
 	}
-	cc_mveno_adjust(c, own_rtt);
+	cc_mveno_adjust(c, cc_counted(c, i), own_rtt);
 	return CC_NONE;
 }

@@ -148,6 +148,8 @@ struct cc_connection {
 	u64 alpha_cwnd_total;
 	/* OLIA: whether every alpha is up to date. */
 	u64 is_current;
+	/* Bit i: path i waits, as a backup with nothing outstanding. */
+	u64 waiting;
 	struct cc_path paths[CC_PATHS_MAX];
 };
 
@@ -165,9 +167,26 @@ CC_RULE u64 cc_bits(u64 places)
 	return count;
 }
 
-CC_INLINE u64 cc_path_count(const struct cc_connection *c)
+/*
+ * The places, as bits, that count when path `i` is asked about: a window that nothing fills is no part of coupled
+ * control (docs/decisions/0047-windows-that-are-left-out.md). The path itself counts in any case; CC_NONE if none is
+ * asked about.
+ */
+CC_INLINE u64 cc_counted(const struct cc_connection *c, u64 i)
 {
-	return cc_bits(c->used);
+	u64 asked = i < CC_PATHS_MAX ? 1ULL << i : 0;
+	return c->used & (~c->waiting | asked);
+}
+
+CC_INLINE int cc_is_among(u64 places, u64 i)
+{
+	return i < CC_PATHS_MAX && (places >> i & 1);
+}
+
+/* Number of paths that count when path `i` is asked about. */
+CC_INLINE u64 cc_path_count(const struct cc_connection *c, u64 i)
+{
+	return cc_bits(cc_counted(c, i));
 }
 
 CC_INLINE u64 cc_min(u64 a, u64 b)

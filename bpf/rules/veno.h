@@ -46,12 +46,13 @@ CC_RULE u64 cc_veno_loss(struct cc_connection *c, u64 i)
 }
 
 /* beta_i in octets: Veno's threshold times the path's share in the rate; all of it without a round-trip time. */
-CC_INLINE u64 cc_mpveno_threshold(const struct cc_connection *c, const struct cc_path *p)
+CC_INLINE u64 cc_mpveno_threshold(const struct cc_connection *c, u64 i)
 {
+	const struct cc_path *p = &c->paths[i];
 	u64 beta = CC_BETA_SEGMENTS * p->mss;
 	if (!cc_is_measured(p))
 		return beta;
-	return cc_mul_div(beta, cc_effective_cwnd(p), cc_windows_over(c, cc_whole_us(p->srtt_ns)));
+	return cc_mul_div(beta, cc_effective_cwnd(p), cc_windows_over(c, cc_counted(c, i), cc_whole_us(p->srtt_ns)));
 }
 
 CC_RULE u64 cc_mpveno_loss(struct cc_connection *c, u64 i)
@@ -59,5 +60,5 @@ CC_RULE u64 cc_mpveno_loss(struct cc_connection *c, u64 i)
 	if (!c || i >= CC_PATHS_MAX)
 		return 0;
 	cc_olia_loss(c, i);
-	return cc_veno_reduced(c->paths[i].cwnd, cc_veno_backlog(&c->paths[i]) >= cc_mpveno_threshold(c, &c->paths[i]));
+	return cc_veno_reduced(c->paths[i].cwnd, cc_veno_backlog(&c->paths[i]) >= cc_mpveno_threshold(c, i));
 }

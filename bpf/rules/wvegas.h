@@ -30,13 +30,14 @@ CC_RULE u64 cc_wvegas_loss(struct cc_connection *c, u64 i)
 /* Computes a path's share in total_alpha. */
 CC_RULE u64 cc_wvegas_share_out(struct cc_connection *c, u64 i, u64 rtt_ns)
 {
-	u64 rate, all = 0, alpha;
+	u64 rate, places, all = 0, alpha;
 	if (!c || i >= CC_PATHS_MAX)
 		return CC_WVEGAS_ALPHA_MIN;
 	rate = cc_mul_div(c->paths[i].cwnd, CC_ONE_Q16, cc_whole_us(rtt_ns));
 	c->paths[i].wvegas.rate_q16 = rate;
+	places = cc_counted(c, i);
 	for (u64 j = 0; j < CC_PATHS_MAX; j++)
-		if (cc_is_used(c, j))
+		if (cc_is_among(places, j))
 			all = cc_add_capped(all, c->paths[j].wvegas.rate_q16);
 	alpha = cc_max(cc_mul_div(CC_WVEGAS_TOTAL_ALPHA, rate, all), CC_WVEGAS_ALPHA_MIN);
 	c->paths[i].wvegas.alpha = alpha;

@@ -31,7 +31,7 @@ pub struct Subflow {
     pub mss_bytes: u32,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
-    /// Smallest round-trip time, once measured.
+    /// Smallest round-trip time of the last minutes (`tcp_min_rtt_wlen`), once measured.
     pub base_rtt: Option<Duration>,
     /// Whether the subflow is recovering from a loss.
     pub in_recovery: bool,

@@ -3,8 +3,12 @@
 /// Places of a connection.
 pub const PLACES: usize = 12;
 
-/// After `used`, `alpha_scaled`, `alpha_cwnd_total`, `is_current`.
-pub const PATHS_AT: usize = 4 * 8;
+/// Offset of the bits of the places whose subflows wait, after `used`, `alpha_scaled`, `alpha_cwnd_total`,
+/// `is_current`.
+pub const WAITING_AT: usize = 4 * 8;
+
+/// Offset of the array of `struct cc_path`, after `waiting`.
+pub const PATHS_AT: usize = WAITING_AT + 8;
 
 /// Size of `struct cc_path`.
 pub const PATH_OCTETS: usize = 144;

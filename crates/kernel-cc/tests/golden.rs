@@ -1,8 +1,10 @@
 //! Golden sequences: the subflows of connections begin, acknowledge, lose, time out and end. The engine's controller
 //! answers each event, and its answers determine the windows; the rules in C see the same windows and must give the
-//! same answers. The relays' reports are drawn in the unit of C, 2^-16, which the engine's floating-point numbers
-//! represent exactly.
+//! same answers. Subflows wait now and then: the engine's controller is not shown them, unless it is asked about one of
+//! them, and the rules must leave them out. The relays' reports are drawn in the unit of C, 2^-16, which the engine's
+//! floating-point numbers represent exactly.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
@@ -59,6 +61,8 @@ struct Sequence {
     extent: Extent,
     controller: Box<dyn CongestionController>,
     paths: Vec<PathView>,
+    /// Those that wait.
+    waiting: BTreeSet<SubflowId>,
     added: u16,
     questions: String,
     expected: Vec<String>,
@@ -71,6 +75,7 @@ impl Sequence {
             extent,
             controller,
             paths: Vec::new(),
+            waiting: BTreeSet::new(),
             added: 0,
             questions: format!("new {kind}\n"),
             expected: Vec::new(),
@@ -120,7 +125,8 @@ impl Sequence {
             in_recovery: false,
             competition: None,
         });
-        self.controller.subflow_added(id, Paths(&self.paths));
+        let seen = self.seen(id);
+        self.controller.subflow_added(id, Paths(&seen));
         self.show();
         self.tell(&format!("add {}", id.0));
     }
@@ -128,10 +134,27 @@ impl Sequence {
     fn remove(&mut self, at: usize) {
         if self.paths.len() > 1 {
             let path = self.paths.remove(at);
-            self.controller.subflow_removed(path.id, Paths(&self.paths));
+            let seen = self.seen(path.id);
+            self.controller.subflow_removed(path.id, Paths(&seen));
             self.show();
             self.tell(&format!("remove {}", path.id.0));
         }
+    }
+
+    /// Returns the paths that a controller sees when it is asked about `asked`.
+    fn seen(&self, asked: SubflowId) -> Vec<PathView> {
+        let are_seen = |path: &&PathView| path.id == asked || !self.waiting.contains(&path.id);
+        self.paths.iter().filter(are_seen).copied().collect()
+    }
+
+    /// Begins or ends a path's wait.
+    fn toggle_wait(&mut self, at: usize) {
+        let id = self.paths[at].id;
+        let waits = self.waiting.insert(id);
+        if !waits {
+            self.waiting.remove(&id);
+        }
+        self.tell(&format!("wait {} {}", id.0, u8::from(waits)));
     }
 
     fn happen(&mut self, (what, one, two): Event) {
@@ -144,6 +167,7 @@ impl Sequence {
             15..35 => self.end_round(at),
             35..40 => self.acknowledge(at, two, one, false),
             40..45 => self.hear(at, one, two),
+            45..49 => self.toggle_wait(at),
             _ => self.acknowledge(at, two, one, true),
         }
     }
@@ -169,7 +193,8 @@ impl Sequence {
             return;
         }
         let ack = AckSample { subflow: id, now, acked_bytes, rtt, cwnd_limited };
-        let step = self.controller.on_ack(&ack, Paths(&self.paths)).as_q16();
+        let seen = self.seen(id);
+        let step = self.controller.on_ack(&ack, Paths(&seen)).as_q16();
         self.ask(&format!("ack {} {acked_bytes} {}", id.0, u8::from(cwnd_limited)), step);
         let path = &mut self.paths[at];
         path.cwnd = path.cwnd.saturating_add_signed(step >> 16).clamp(path.mss.into(), self.extent.cwnd_max);
@@ -205,15 +230,16 @@ impl Sequence {
     }
 
     fn least(&self, at: usize) -> u64 {
-        self.controller.ssthresh_min_segments(Paths(&self.paths)).max(1) * u64::from(self.paths[at].mss)
+        let (path, seen) = (&self.paths[at], self.seen(self.paths[at].id));
+        self.controller.ssthresh_min_segments(Paths(&seen)).max(1) * u64::from(path.mss)
     }
 
     fn lose(&mut self, at: usize) {
         let (id, now) = (self.paths[at].id, Instant::ZERO);
         self.show();
         let loss = LossSample { subflow: id, now, signal: CongestionSignal::Loss, lost_bytes: 1 };
-        let least = self.least(at);
-        let ssthresh = self.controller.on_loss(&loss, Paths(&self.paths)).max(least);
+        let (least, seen) = (self.least(at), self.seen(id));
+        let ssthresh = self.controller.on_loss(&loss, Paths(&seen)).max(least);
         self.ask(&format!("loss {}", id.0), ssthresh);
         let path = &mut self.paths[at];
         (path.ssthresh, path.in_recovery) = (ssthresh, true);
@@ -223,7 +249,8 @@ impl Sequence {
     fn time_out(&mut self, at: usize) {
         self.show();
         let (id, least) = (self.paths[at].id, self.least(at));
-        let ssthresh = self.controller.on_rto(id, Instant::ZERO, Paths(&self.paths)).max(least);
+        let seen = self.seen(id);
+        let ssthresh = self.controller.on_rto(id, Instant::ZERO, Paths(&seen)).max(least);
         self.ask(&format!("timeout {}", id.0), ssthresh);
         let path = &mut self.paths[at];
         (path.ssthresh, path.cwnd, path.in_recovery) = (ssthresh, path.mss.into(), true);
@@ -236,7 +263,8 @@ impl Sequence {
         }
         self.show();
         let before = self.paths[at];
-        let set = self.controller.on_round(before.id, Instant::ZERO, Paths(&self.paths));
+        let seen = self.seen(before.id);
+        let set = self.controller.on_round(before.id, Instant::ZERO, Paths(&seen));
         let window = set.map_or("-1".to_owned(), |set| set.cwnd.to_string());
         self.ask(&format!("round {}", before.id.0), window);
         if let Some(set) = set {
@@ -250,7 +278,8 @@ impl Sequence {
         let differs = found.iter().zip(&self.expected).position(|(found, expected)| found != expected);
         if let Some(position) = differs {
             let questions = self.questions.lines().filter(|line| !line.starts_with("view") && !line.starts_with("del"));
-            let asked = questions.filter(|line| !["new", "add", "rem", "tel"].contains(&&line[..3])).nth(position);
+            let asked =
+                questions.filter(|line| !["new", "add", "rem", "tel", "wai"].contains(&&line[..3])).nth(position);
             let (found, expected) = (&found[position], &self.expected[position]);
             panic!("{}, question {position}, {asked:?}: C {found}, engine {expected}", KINDS[kind]);
         }

@@ -8,8 +8,10 @@ mod fallback;
 mod held;
 mod kernel_log;
 mod left_out;
+mod outdated;
 mod six;
 mod unloading;
+mod waiting;
 
 use std::io::{self, Read};
 use std::net::{Shutdown, SocketAddr, TcpStream};

@@ -13,6 +13,8 @@ use units::Instant;
 
 /// Maximum octets read from a socket at once.
 const TAKE_BYTES: usize = 4096;
+/// Callers that are accepted at once: more may call without end, and the agent has other work.
+const ADMITTED_MAX: usize = 64;
 /// Keep-alive probes, a second apart, before a caller counts as gone.
 const QUESTIONS: u32 = 5;
 
@@ -63,13 +65,13 @@ impl Callers {
         }
     }
 
-    /// Accepts all waiting callers. At the limit, a new one replaces one that has not identified itself either, never a
-    /// known caller.
+    /// Accepts waiting callers, a limited number at once. If there are as many as there may be, a new one replaces one
+    /// that has not identified itself either, never a known caller.
     ///
     /// # Errors
     /// If the system has no descriptor left.
     pub fn admit(&mut self, listener: &TcpListener, now: Instant) -> io::Result<()> {
-        loop {
+        for _ in 0..ADMITTED_MAX {
             let stream = match listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -90,6 +92,7 @@ impl Callers {
                 self.callers.push(caller);
             }
         }
+        Ok(())
     }
 
     /// Returns the messages of the callers that are ready, as far as their keys are known.

@@ -14,6 +14,8 @@ use crate::{PathId, Told};
 
 /// The relay of a path: each path has only one.
 const THE_RELAY: RelayId = RelayId(0);
+/// Periods after which a relay's delay expires, as in the engine's agent.
+const WAY_PERIODS: u64 = 3;
 /// Maximum number of known paths: callers may name connections that never existed.
 const PATHS_MAX: usize = 4096;
 
@@ -21,18 +23,33 @@ const PATHS_MAX: usize = 4096;
 pub(super) struct Paths {
     /// Interval of the relays' reports on their owners' flows, if the controller yields to those.
     sharing_period: Option<Duration>,
-    /// Whether adaptive congestion control compares delays.
-    compares: bool,
+    /// How long the delay of a path is valid, if adaptive congestion control compares delays.
+    way_holds: Option<Duration>,
     holds: Duration,
     paths: BTreeMap<PathId, Known>,
 }
 
 struct Known {
     sharing: Option<SharingState>,
-    way: Option<Delay>,
+    way: Option<Way>,
     heard_at: Instant,
     /// Until when the competition reported to the kernel is valid.
     competes_until: Option<Instant>,
+}
+
+/// Delay from the relay to the destination.
+#[derive(Clone, Copy)]
+struct Way {
+    delay: Delay,
+    /// A relay that stands still sends no report, and neither does one that is gone.
+    until: Instant,
+}
+
+impl Known {
+    /// Returns when the first of the reports expires.
+    fn next_expiry(&self) -> Option<Instant> {
+        [self.competes_until, self.way.map(|way| way.until)].into_iter().flatten().min()
+    }
 }
 
 impl Paths {
@@ -42,7 +59,8 @@ impl Paths {
         let adapting_period = settings.adapting.map(|adapting| adapting.period);
         let longest = sharing_period.max(adapting_period).unwrap_or_default();
         let holds = longest.saturating_mul(LIFETIME_PERIODS);
-        Self { sharing_period, compares: adapting_period.is_some(), holds, paths: BTreeMap::new() }
+        let way_holds = adapting_period.map(|period| period.saturating_mul(WAY_PERIODS));
+        Self { sharing_period, way_holds, holds, paths: BTreeMap::new() }
     }
 
     /// Returns how long reports to the kernel are valid.
@@ -61,10 +79,11 @@ impl Paths {
                 sharing.get_or_insert_with(|| SharingState::new(period)).on_signal(now, &load.by(THE_RELAY))
             }
             ToSource::Delay { delay, .. } => {
-                let way = &mut self.compares.then(|| self.known(path, now))?.way;
-                let is_news = way.is_none_or(|known| delay.at > known.at);
+                let until = now + self.way_holds?;
+                let way = &mut self.known(path, now).way;
+                let is_news = way.is_none_or(|known| delay.at > known.delay.at);
                 if is_news {
-                    *way = Some(*delay);
+                    *way = Some(Way { delay: *delay, until });
                 }
                 is_news
             }
@@ -74,13 +93,13 @@ impl Paths {
 
     /// Returns when [`Self::expire`] has something next.
     pub fn next_expiry(&self) -> Option<Instant> {
-        self.paths.values().filter_map(|known| known.competes_until).min()
+        self.paths.values().filter_map(Known::next_expiry).min()
     }
 
-    /// Returns a path whose report on flows has expired, and what the kernel must be told of it now: otherwise that
-    /// report would be valid as long as the delay reported together with it.
+    /// Returns a path of which a report has expired, and what the kernel must be told of it now: otherwise that report
+    /// would be valid as long as the other one, which may be renewed without end.
     pub fn expire(&mut self, now: Instant) -> Option<(PathId, Told)> {
-        let has_expired = |known: &Known| known.competes_until.is_some_and(|until| until <= now);
+        let has_expired = |known: &Known| known.next_expiry().is_some_and(|until| until <= now);
         let path = *self.paths.iter().find(|(_, known)| has_expired(known))?.0;
         Some((path, self.told(path, now)))
     }
@@ -108,10 +127,11 @@ impl Paths {
 
     fn told(&mut self, path: PathId, now: Instant) -> Told {
         let Some(known) = self.paths.get_mut(&path) else { return Told::default() };
+        known.way = known.way.filter(|way| now < way.until);
         known.competes_until = known.sharing.as_ref().and_then(|sharing| sharing.next_expiry(now));
         Told {
             competition: known.sharing.as_ref().and_then(|sharing| sharing.current(THE_RELAY, now)),
-            way: known.way.map(|way| way.delay).filter(|way| !way.is_zero()).map(wall),
+            way: known.way.map(|way| way.delay.delay).filter(|way| !way.is_zero()).map(wall),
         }
     }
 }

@@ -182,6 +182,22 @@ fn strangers_push_nobody_aside_but_each_other() {
     wait_for(&agent, "it is still heard", |stats| stats.received_bytes > before);
 }
 
+/// More may call without end.
+#[test]
+fn only_so_many_callers_are_admitted_at_once() {
+    let SourceSettings { mut control, .. } = settings(Duration::from_secs(60));
+    control.connections.channels_max = 200;
+    let mut callers = Callers::new(control);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let calling: Vec<TcpStream> =
+        (0..100).map(|_| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).collect();
+    for admitted in [64, calling.len()] {
+        callers.admit(&listener, now()).unwrap();
+        assert_eq!(callers.sockets().count(), admitted);
+    }
+}
+
 #[test]
 fn an_agent_that_ends_hangs_up() {
     let (agent, at) = agent(Duration::from_secs(60));
@@ -227,9 +243,29 @@ fn a_load_that_nobody_renews_is_taken_back() {
     let way = Some(std::time::Duration::from_millis(30));
     let left = Told { competition: None, way };
     assert_eq!(paths.expire(at(106)), Some((PathId { token: 5, address_id: 1 }, left)));
-    assert_eq!((paths.expire(at(106)), paths.next_expiry()), (None, None), "once");
+    assert_eq!((paths.expire(at(106)), paths.next_expiry()), (None, Some(at(281))), "once");
     assert!(paths.hear(&load(2, 5.0), at(107)).unwrap().1.competition.is_some());
     assert_eq!(paths.next_expiry(), Some(at(113)));
+}
+
+/// Loads that are renewed do not renew a delay that nobody has reported again.
+#[test]
+fn a_delay_that_nobody_renews_is_taken_back() {
+    let mut paths = Paths::new(&settings(PERIOD), true);
+    let at = Instant::from_secs;
+    let way = Some(std::time::Duration::from_millis(30));
+    assert_eq!(paths.hear(&delay(1, 30), at(100)).unwrap().1, Told { competition: None, way });
+    for second in [102, 104] {
+        let told = paths.hear(&load(second, 5.0), at(second)).unwrap().1;
+        assert_eq!((told.competition.is_some(), told.way), (true, way));
+    }
+    assert_eq!((paths.next_expiry(), paths.expire(at(105))), (Some(at(106)), None));
+    let (_, told) = paths.expire(at(106)).unwrap();
+    assert_eq!((told.competition.unwrap().ratio, told.way), (5.0, None));
+    assert_eq!((paths.expire(at(106)), paths.next_expiry()), (None, Some(at(110))), "once");
+    let told = paths.hear(&load(107, 5.0), at(107)).unwrap().1;
+    assert_eq!((told.competition.is_some(), told.way), (true, None));
+    assert_eq!(paths.hear(&delay(2, 30), at(108)).unwrap().1.way, way, "the relay goes on");
 }
 
 #[test]
