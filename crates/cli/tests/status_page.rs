@@ -67,7 +67,7 @@ fn uplink() -> UplinkStatus {
 
 fn proxy() -> ProxyStatus {
     let view = UplinkView {
-        uplink: Uplink { ip: place(), tier: Tier::Primary, link: 0 },
+        uplink: Uplink { ip: place(), tier: Tier::Primary, link: 0, near: None },
         base_rtt: None,
         queue: Duration::ZERO,
         rate_bytes: 0,

@@ -36,7 +36,7 @@ pub struct PathSample {
     pub mean_delay: Duration,
     /// Smoothed round-trip time.
     pub srtt: Duration,
-    /// Shortest round-trip time ever measured, without any queue.
+    /// Shortest round-trip time of the last minutes, without any queue.
     pub min_rtt: Duration,
     /// Congestion window, octets.
     pub cwnd: u64,
