@@ -162,7 +162,6 @@ pub fn relay(
     lending.instance = u32::from_be_bytes([first, second, third, fourth]);
     let lent_uplink = lent_by(&plumbing);
     lending.families = families(lent_uplink);
-    let addresses = addresses(lent_uplink);
     let shared = Arc::new(Mutex::new(Shared {
         lending,
         status: begun(&options, lent_uplink),
@@ -180,18 +179,7 @@ pub fn relay(
     let over = Stop::new()?;
     let end = over.handle()?.on_drop();
     thread::scope(|scope| {
-        let jumps = Jumps::since(Times::now());
-        let keeper = Keeper {
-            plumbing,
-            watch,
-            is_blind: false,
-            shared: &shared,
-            jumps,
-            is_unguarded: false,
-            unusable: None,
-            cannot_forget: false,
-            addresses,
-        };
+        let keeper = Keeper::new(plumbing, watch, &shared);
         scope.spawn(|| keeper.keep(&over));
         scope.spawn(|| server.serve(&over, |request| answer(request, &shared)));
         // After the keeper's start: a new janitor needs its rights. All others read what strangers send, also the
@@ -331,7 +319,22 @@ struct Keeper<'a> {
     addresses: [Option<IpAddr>; 2],
 }
 
-impl Keeper<'_> {
+impl<'a> Keeper<'a> {
+    fn new(plumbing: Plumbing, watch: Watch, shared: &'a Mutex<Shared>) -> Self {
+        let (jumps, addresses) = (Jumps::since(Times::now()), addresses(lent_by(&plumbing)));
+        Self {
+            plumbing,
+            watch,
+            is_blind: false,
+            shared,
+            jumps,
+            is_unguarded: false,
+            unusable: None,
+            cannot_forget: false,
+            addresses,
+        }
+    }
+
     fn keep(mut self, over: &Stop) {
         let clock = Clock::start();
         let mut every_second = EverySecond::from(clock.now());

@@ -44,17 +44,7 @@ fn with_a_keeper(name: &str, test: impl FnOnce(&Namespace, Keeper<'_>) + Send) {
             header_bytes: 0,
             vacated: Slots::default(),
         });
-        let keeper = Keeper {
-            addresses: addresses(lent_by(&plumbing)),
-            plumbing,
-            watch: Watch::new(uplinks).unwrap(),
-            is_blind: false,
-            shared: &shared,
-            jumps: Jumps::since(Times::now()),
-            is_unguarded: false,
-            unusable: None,
-            cannot_forget: false,
-        };
+        let keeper = Keeper::new(plumbing, Watch::new(uplinks).unwrap(), &shared);
         test(&host, keeper);
     };
     host.run(lend).unwrap();
