@@ -153,13 +153,11 @@ fn give_name(file: &File, path: &Path) -> io::Result<()> {
 
 /// Brings the names in `folder` to the disk. Otherwise a power failure some seconds later brings the old file back.
 fn keep_name(folder: &Path) -> io::Result<()> {
-    match File::open(folder).and_then(|folder| folder.sync_all()) {
-        // The folder may be written to but not read, or its file system cannot sync it: nothing more can be done.
-        Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::ACCESS | Errno::INVAL | Errno::NOTSUP)) => {
-            Ok(())
-        }
-        done => done,
-    }
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    // Other errors mean that the folder may be written to but not read, or that its file system or a sandbox does not
+    // let it be synced: nothing more can be done.
+    let is_lost = |errno| matches!(errno, Errno::IO | Errno::NOSPC | Errno::DQUOT | Errno::NOENT);
+    synced.or_else(|error| if Errno::from_io_error(&error).is_none_or(is_lost) { Err(error) } else { Ok(()) })
 }
 
 /// Creates `folder` and the folders above it.

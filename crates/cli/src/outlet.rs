@@ -30,7 +30,7 @@ impl Outlet {
         thread::spawn(move || {
             // The thread needs no rights over this host's network. If the kernel does not let it give them up, the
             // daemon, which does the same, reports it.
-            let _ = daemon::join::rights::give_up();
+            let _ = daemon::join::rights::give_up_for_good();
             for piece in pieces {
                 match piece {
                     // A closed output must not end a service.

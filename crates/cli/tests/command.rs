@@ -89,7 +89,7 @@ fn an_interrupted_run_keeps_what_it_measured() {
     // The command listens for signals before it sets anything up; a run of a day is not over by then.
     std::thread::sleep(std::time::Duration::from_secs(2));
     let pid = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     let mut said = String::new();
     std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(1), "{said}");

@@ -26,14 +26,19 @@ pub struct KernelView {
     controller: &'static str,
     /// The first subflow under another controller, in words.
     stranger: Option<String>,
-    /// Why the first call failed that did.
+    /// Why the latest call failed, if it did.
+    failed: Option<String>,
+    /// Whether a call has ever succeeded.
+    has_answered: bool,
+    /// Why two calls in a row failed, the first time that they did.
     fault: Option<String>,
 }
 
 impl KernelView {
     /// Creates a view of subflows that should be under `controller`.
     fn new(controller: &'static str) -> Self {
-        Self { subflows: BTreeMap::new(), controller, stranger: None, fault: None }
+        let subflows = BTreeMap::new();
+        Self { subflows, controller, stranger: None, failed: None, has_answered: false, fault: None }
     }
 
     /// Returns the kernel's view of one of the destination's subflows.
@@ -46,16 +51,24 @@ impl KernelView {
         self.stranger.as_deref()
     }
 
-    /// Returns why the first call failed that did.
+    /// Returns why calls failed: two in a row, or all. A single one may fail for want of processes, and the next one
+    /// sees what it missed.
     pub fn fault(&self) -> Option<&str> {
-        self.fault.as_deref()
+        let never = self.failed.as_deref().filter(|_| !self.has_answered);
+        self.fault.as_deref().or(never)
     }
 
     /// Takes the result of a call. A failed one leaves the subflows unchanged.
     fn note(&mut self, answer: Result<String>) {
         match answer {
-            Ok(text) => self.update(&text),
-            Err(error) => drop(self.fault.get_or_insert(error.to_string())),
+            Ok(text) => {
+                (self.failed, self.has_answered) = (None, true);
+                self.update(&text);
+            }
+            Err(error) => {
+                let again = self.failed.replace(error.to_string()).is_some();
+                self.fault = self.fault.take().or_else(|| self.failed.clone().filter(|_| again));
+            }
         }
     }
 
@@ -197,16 +210,18 @@ mod tests {
     }
 
     #[test]
-    fn the_first_failure_stays_and_what_was_seen_too() {
+    fn failures_in_a_row_are_a_fault_that_stays_and_what_was_seen_too() {
+        let broken = |program: &str| Err(Error::Command { command: program.into(), message: "broken".into() });
         let mut view = KernelView::new("cubic");
+        view.note(broken("ss"));
+        assert_eq!(view.fault(), Some("ss: broken"), "none has succeeded");
         view.note(Ok("ESTAB 0 0 10.1.0.1:40000 10.5.1.2:1 cubic rtt:90/1 cwnd:20".into()));
-        assert_eq!(view.fault(), None);
-        for (program, known) in [("ss", "ss: broken"), ("others", "ss: broken")] {
-            view.note(Err(Error::Command { command: program.into(), message: "broken".into() }));
-            assert_eq!(view.fault(), Some(known));
-        }
+        view.note(broken("ss"));
+        assert_eq!(view.fault(), None, "a single one");
+        view.note(broken("ss again"));
+        view.note(broken("others"));
         view.note(Ok(String::new()));
-        assert_eq!((view.fault(), view.subflows.len()), (Some("ss: broken"), 1));
+        assert_eq!((view.fault(), view.subflows.len()), (Some("ss again: broken"), 1));
     }
 
     #[test]

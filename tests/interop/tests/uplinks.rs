@@ -508,7 +508,7 @@ fn a_guard_that_somebody_removes_is_laid_again() {
 fn what_is_removed_during_a_download_is_laid_again() {
     let link = "rate = '8 Mbit/s'\ndelay = '10 ms'";
     let Some(net) = Tethered::new([link, link]) else { return };
-    let files = Files::new("removed", 24_000_000);
+    let files = Files::new("removed", 48_000_000);
     let _server = net.web_server(&files.0, "0.0.0.0");
     let before = net.state();
     let shell = |script: &str| output(&net.laptop, "sh", &["-c", script]);

@@ -105,7 +105,7 @@ fn an_emulation_runs_in_a_chroot() {
     let hint = printed.any(|line| line == "try: nsenter --net=/run/netns/confined-a ping 10.1.1.1");
     let runs = printed.any(|line| line.contains("Ctrl-C ends it"));
     if runs {
-        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     }
     let counted = printed.any(|line| line.contains("confined-a -> confined-b"));
     let output = child.wait_with_output().unwrap();

@@ -220,6 +220,7 @@ impl RelayManager {
     /// opened again.
     pub fn release_attempts(&mut self, now: Instant) {
         self.migration.release_attempts(now);
+        self.after(now);
     }
 
     /// Chooses the first relays from their adverts.

@@ -142,6 +142,8 @@ impl Migration {
             }
             is_wanted
         });
+        // Those that are gone have left room.
+        self.step(now);
     }
 
     /// Sets the wanted `relays`; an empty set leaves all subflows as they are.
@@ -589,6 +591,22 @@ mod tests {
         assert_eq!(commands(&mut migration), [Command::Add(B), Command::Add(C)]);
         migration.release_attempts(ms(1300));
         assert_eq!((commands(&mut migration), migration.poll_timeout()), (vec![], Some(ms(4200))));
+    }
+
+    #[test]
+    fn attempts_that_had_no_room_begin_with_those_that_waited() {
+        let mut migration = Migration::new(TIMING);
+        let relays = |from: u16| (from..).take(LEGS_MAX - 2).map(RelayId);
+        migration.hold_attempts();
+        migration.set_target(relays(0), ms(0));
+        // All but one are replaced, and there is no room for most of the new ones.
+        migration.set_target(relays(LEGS_MAX as u16 - 3), ms(100));
+        migration.release_attempts(ms(200));
+        let mut begun = commands(&mut migration);
+        begun.sort_by_key(|command| format!("{command:?}"));
+        let mut wanted: Vec<Command> = relays(LEGS_MAX as u16 - 3).map(Command::Add).collect();
+        wanted.sort_by_key(|command| format!("{command:?}"));
+        assert_eq!(begun, wanted);
     }
 
     #[test]

@@ -62,7 +62,11 @@ pub fn keep_network() -> Result<()> {
 /// # Panics
 /// If `work` does.
 pub fn run_without<T: Send>(store: &Store, work: impl FnOnce() -> T + Send) -> Result<T> {
-    let checked = || give_up().and_then(|()| store.check_without_rights());
+    let checked = || {
+        give_up()?;
+        store.check_without_rights()?;
+        store.identity().map(drop)
+    };
     // Who writes there without rights would also take the files over from their owner.
     let is_usable = store.is_own() && in_a_thread(checked).is_ok();
     let kept = if is_usable { CapsHashSet::new() } else { over_files()? };

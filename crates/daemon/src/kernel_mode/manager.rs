@@ -148,6 +148,8 @@ struct Subflow {
     /// `None` if unknown, because the kernel has refused to set it, or because the subflow was found.
     backup: Option<bool>,
     since: Instant,
+    /// Whether the kernel has refused to set its priority.
+    is_refused: bool,
     /// Its uplink was lost, or it is being ended. It may still look alive for a long time.
     is_doomed: bool,
 }
@@ -223,7 +225,14 @@ impl Manager {
             Event::Established { token, .. } if self.connections.contains_key(&token) => {}
             Event::Established { token, ends, is_server, no_join } => {
                 self.totals.connections += 1;
-                let subflow = Subflow { ends, interface: None, backup: Some(false), since: now, is_doomed: false };
+                let subflow = Subflow {
+                    ends,
+                    interface: None,
+                    backup: Some(false),
+                    since: now,
+                    is_refused: false,
+                    is_doomed: false,
+                };
                 self.add(token, subflow, is_server, no_join);
             }
             Event::Closed { token } => {
@@ -249,7 +258,14 @@ impl Manager {
                 connection.subflows.retain(|subflow| subflow.ends != ends);
                 if connection.subflows.len() < SUBFLOWS_MAX {
                     let backup = Some(backup);
-                    connection.subflows.push(Subflow { ends, interface, backup, since: now, is_doomed: false });
+                    connection.subflows.push(Subflow {
+                        ends,
+                        interface,
+                        backup,
+                        since: now,
+                        is_refused: false,
+                        is_doomed: false,
+                    });
                 }
                 if let Some(index) = index {
                     connection.attempt(index).pending_until = None;
@@ -325,10 +341,10 @@ impl Manager {
             Command::Withdraw { token, ip, id } => {
                 self.refused_order(token, now, |connection| connection.announced.push((ip, id)));
             }
-            Command::SetBackup { token, .. } if self.was_refused(token) && self.leave(token, why) => {}
+            Command::SetBackup { token, ends, .. } if self.was_refused(token, ends) && self.leave(token, why) => {}
             Command::SetBackup { token, ends, .. } => self.refused_order(token, now, |connection| {
                 let subflows = connection.subflows.iter_mut().filter(|subflow| subflow.ends == ends);
-                subflows.for_each(|subflow| subflow.backup = None);
+                subflows.for_each(|subflow| (subflow.backup, subflow.is_refused) = (None, true));
             }),
         }
     }
@@ -344,10 +360,11 @@ impl Manager {
         is_one
     }
 
-    /// Returns whether the orders of a connection were refused before and are due again. The kernel refuses a priority in
-    /// the same way if the subflow has ended; by the next time, an event has reported that.
-    fn was_refused(&self, token: u32) -> bool {
-        self.connections.get(&token).is_some_and(|connection| connection.orders.was_refused())
+    /// Returns whether the priority of a subflow was refused before. The kernel refuses it in the same way if the subflow
+    /// has ended; by the next time, an event has reported that.
+    fn was_refused(&self, token: u32, ends: Ends) -> bool {
+        let connection = self.connections.get(&token).filter(|connection| connection.orders.was_refused());
+        connection.and_then(|connection| connection.subflow(ends)).is_some_and(|subflow| subflow.is_refused)
     }
 
     fn refused_order(&mut self, token: u32, now: Instant, undo: impl FnOnce(&mut Connection)) {
@@ -381,7 +398,7 @@ impl Manager {
             let State::Subflow { token, .. } = socket.state else { continue };
             let (ends, interface) = (socket.ends, socket.interface);
             let known = self.connections.get(&token).and_then(|connection| connection.subflow(ends)).copied();
-            let found = Subflow { ends, interface, backup: None, since: now, is_doomed: false };
+            let found = Subflow { ends, interface, backup: None, since: now, is_refused: false, is_doomed: false };
             living.entry(token).or_default().push(known.unwrap_or(found));
         }
         let closed = self.connections.iter().filter(|(token, _)| !living.contains_key(token));

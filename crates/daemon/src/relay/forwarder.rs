@@ -142,18 +142,24 @@ impl Forwarder {
         self.look(now);
     }
 
-    /// Forwards until `stop`.
+    /// Forwards until `stop`. Ends in good order in any case.
     ///
     /// # Errors
     /// If the device is down or gone, or the used volume cannot be stored at the end.
     pub fn run(&mut self, stop: &Stop) -> Result<()> {
+        let carried = self.carry(stop);
+        let ended = self.end();
+        carried.and(ended)
+    }
+
+    fn carry(&mut self, stop: &Stop) -> Result<()> {
         let mut ready = Vec::new();
         loop {
             let due = [self.courtesy.next_at(), self.splices.poll_timeout()].into_iter().flatten();
             let until = due.fold(self.looked_at + LOOK, Instant::min);
             let devices = [self.socket.as_fd(), self.tun.as_fd()];
             if !wait(&self.clock, Some(until), stop.as_fd(), devices, &mut ready)? {
-                return self.end();
+                return Ok(());
             }
             let now = self.clock.now();
             self.take_datagrams(now);

@@ -41,14 +41,15 @@ struct Known {
 #[derive(Clone, Copy)]
 struct Way {
     delay: Delay,
-    /// A relay that stands still sends no report, and neither does one that is gone.
-    until: Instant,
+    /// Until when it is valid: a relay that stands still sends no report, and neither does one that is gone. `None` once
+    /// it has expired; it stays, because a repetition of it is not news.
+    until: Option<Instant>,
 }
 
 impl Known {
     /// Returns when the first of the reports expires.
     fn next_expiry(&self) -> Option<Instant> {
-        [self.competes_until, self.way.map(|way| way.until)].into_iter().flatten().min()
+        [self.competes_until, self.way.and_then(|way| way.until)].into_iter().flatten().min()
     }
 }
 
@@ -83,7 +84,7 @@ impl Paths {
                 let way = &mut self.known(path, now).way;
                 let is_news = way.is_none_or(|known| delay.at > known.delay.at);
                 if is_news {
-                    *way = Some(Way { delay: *delay, until });
+                    *way = Some(Way { delay: *delay, until: Some(until) });
                 }
                 is_news
             }
@@ -127,11 +128,18 @@ impl Paths {
 
     fn told(&mut self, path: PathId, now: Instant) -> Told {
         let Some(known) = self.paths.get_mut(&path) else { return Told::default() };
-        known.way = known.way.filter(|way| now < way.until);
+        if let Some(way) = &mut known.way {
+            way.until = way.until.filter(|until| now < *until);
+        }
         known.competes_until = known.sharing.as_ref().and_then(|sharing| sharing.next_expiry(now));
         Told {
             competition: known.sharing.as_ref().and_then(|sharing| sharing.current(THE_RELAY, now)),
-            way: known.way.map(|way| way.delay.delay).filter(|way| !way.is_zero()).map(wall),
+            way: known
+                .way
+                .filter(|way| way.until.is_some())
+                .map(|way| way.delay.delay)
+                .filter(|way| !way.is_zero())
+                .map(wall),
         }
     }
 }

@@ -265,6 +265,7 @@ fn a_delay_that_nobody_renews_is_taken_back() {
     assert_eq!((paths.expire(at(106)), paths.next_expiry()), (None, Some(at(110))), "once");
     let told = paths.hear(&load(107, 5.0), at(107)).unwrap().1;
     assert_eq!((told.competition.is_some(), told.way), (true, None));
+    assert_eq!(paths.hear(&delay(1, 30), at(107)), None, "a repetition is no news");
     assert_eq!(paths.hear(&delay(2, 30), at(108)).unwrap().1.way, way, "the relay goes on");
 }
 

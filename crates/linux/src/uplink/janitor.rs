@@ -75,8 +75,9 @@ impl Janitor {
     /// # Errors
     /// If the janitor is gone.
     pub fn forget(&mut self, addresses: &[IpAddr]) -> Result<Result<(), String>> {
+        // Answers that nobody has read, because the janitor was killed, would count for these messages.
+        let _ = self.conntrack.outcome(0);
         let said = self.request(&format!("forget {}", conntrack::messages(addresses)))?;
-        // Read in any case: otherwise these answers would count for the next messages.
         let outcome = self.conntrack.outcome(addresses.len());
         Ok(said.and(outcome.map_err(|error| error.to_string())))
     }

@@ -198,9 +198,11 @@ impl Watch {
 
     /// Returns whether a change has not been looked at yet.
     pub fn is_about_to_look(&mut self) -> bool {
-        // The next look reports the error.
-        if self.has_messages().unwrap_or(true) && self.armed != Some(DEBOUNCE) {
-            let _ = self.arm(DEBOUNCE);
+        match self.has_messages() {
+            Ok(true) if self.armed != Some(DEBOUNCE) => drop(self.arm(DEBOUNCE)),
+            Ok(_) => {}
+            // `next` reports the error. While it lasts, nothing is looked at.
+            Err(_) => return !self.changes.is_empty(),
         }
         self.armed == Some(DEBOUNCE) || !self.changes.is_empty()
     }

@@ -18,5 +18,11 @@ fn a_relay_that_sees_no_changes_is_still_guarded() {
     sleep(Duration::from_millis(1500));
     output(phone, "nft", &["flush", "ruleset"]);
     wait_until("the guard stands again", || rules() == whole);
+    let ways = || output(phone, "ip", &["rule"]);
+    let laid = ways();
+    let own = laid.lines().find(|line| line.contains("10.99.")).expect("a rule of the relay");
+    let priority = own.split(':').next().expect("its priority");
+    output(phone, "ip", &["rule", "delete", "priority", priority]);
+    wait_until("the rule is there again", || ways() == laid);
     relay.end().unwrap();
 }

@@ -189,6 +189,8 @@ impl DestinationAgent {
     /// Ends relay selection if the source forbids what it would do.
     fn end_barred_selection(&mut self) {
         if self.steering.take_if(|steering| steering.is_barred()).is_some() {
+            // The first subflow's relay gets all of each range.
+            self.ranges.iter_mut().for_each(|ranges| ranges.set_rates(Vec::new));
             self.events.push_back(DestinationEvent::JoinsForbidden);
         }
     }
