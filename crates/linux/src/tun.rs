@@ -234,7 +234,7 @@ impl Tun {
     /// [`Offload`].
     ///
     /// # Errors
-    /// If the kernel refuses it: see [`refuses_only_this`], or the device is down. The packet is lost.
+    /// If the kernel refuses it: see [`is_taken`], or the device is down. The packet is lost.
     pub fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         rustix::io::writev(self.device.as_fd(), parts)?;
         Ok(())
