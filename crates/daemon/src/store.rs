@@ -55,12 +55,7 @@ impl Store {
         let made = builder.recursive(true).mode(0o700).create(&self.folder);
         made.map_err(|error| {
             let remedy = dangling(&self.folder).unwrap_or_else(|| remedy(&error).into());
-            let what = format!("create {}, where keys are kept{remedy}", self.folder.display());
-            // No permission as a rule means that root is missing, not that the folder is wrong.
-            match atomic_file::is_misplaced(&error) && error.kind() != ErrorKind::PermissionDenied {
-                true => Error::Usage(format!("cannot {what}: {error}")),
-                false => Error::system(what)(error),
-            }
+            cannot(format!("create {}, where keys are kept{remedy}", self.folder.display()), error)
         })
     }
 
@@ -215,8 +210,7 @@ impl Store {
         self.make()?;
         let path = self.path("lock");
         let file = file::open(&path, OpenOptions::new().append(true).create(true).mode(0o600));
-        let file =
-            file.map_err(|error| Error::system(format!("write to {}{}", path.display(), remedy(&error)))(error))?;
+        let file = file.map_err(|error| cannot(format!("write to {}{}", path.display(), remedy(&error)), error))?;
         loop {
             match flock(&file, FlockOperation::LockExclusive) {
                 Ok(()) => return Ok(file),
@@ -245,6 +239,15 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
+/// Returns the error of a store that could not do `what`: a wrong argument if nothing can ever stand in this place.
+fn cannot(what: String, error: io::Error) -> Error {
+    // No permission as a rule means that root is missing, not that the folder is wrong.
+    match atomic_file::is_misplaced(&error) && error.kind() != ErrorKind::PermissionDenied {
+        true => Error::Usage(format!("cannot {what}: {error}")),
+        false => Error::system(what)(error),
+    }
+}
+
 /// Returns the remedy for an error, in parentheses, if there is one.
 pub(crate) fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
@@ -259,8 +262,8 @@ pub(crate) fn remedy(error: &io::Error) -> &'static str {
 
 /// Reads the text of a file, if there is one.
 fn read(path: &Path) -> Result<Option<String>> {
-    let cannot = |error: io::Error| Error::system(format!("read {}{}", path.display(), remedy(&error)))(error);
-    let octets = file::read(path).map_err(cannot)?;
+    let octets =
+        file::read(path).map_err(|error| cannot(format!("read {}{}", path.display(), remedy(&error)), error))?;
     // Invalid UTF-8 is reported like any other wrong content.
     Ok(octets.map(|octets| String::from_utf8_lossy(&octets).into_owned()))
 }
@@ -427,6 +430,15 @@ mod tests {
         let done = command.output().unwrap();
         let said = String::from_utf8_lossy(&done.stdout);
         assert!(done.status.success() && said.contains("1 passed"), "{said} {done:?}");
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_the_folder_is_a_wrong_argument() {
+        let store = Store::at(Path::new("/dev/null"));
+        let failed = [store.identity().err(), store.peers().err(), store.change_peers(|_| Ok(())).err()];
+        for error in failed {
+            assert!(matches!(&error, Some(Error::Usage(why)) if why.contains("--state")), "{error:?}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use tracing::dispatcher;
 use units::{Duration, Instant};
 
 use crate::console;
@@ -147,9 +148,14 @@ fn keep_up<F: Format>(shared: &Weak<Mutex<Option<Recorder<F>>>>) {
 fn end_if_failed<F: Format>(slot: &mut Option<Recorder<F>>, written: io::Result<()>) {
     let Err(error) = written else { return };
     let Some(recorder) = slot.take() else { return };
-    let why = recorder.cannot(&error);
-    // Standard error may be closed.
-    let _ = console::complain(&format!("the {} ends here, everything else continues: {why}\n", F::NAME));
+    let ended = format!("the {} ends here, everything else continues: {}", F::NAME, recorder.cannot(&error));
+    // Daemons log, in the format and from the level that their users chose. Other commands have standard error alone.
+    if dispatcher::has_been_set() {
+        tracing::warn!("{ended}");
+    } else {
+        // It may be closed.
+        let _ = console::complain(&format!("{ended}\n"));
+    }
 }
 
 /// Returns the time of day, as recordings contain it.
@@ -181,6 +187,47 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             self.0.flush()
         }
+    }
+
+    /// Keeps what is logged.
+    struct Logged(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Logged {
+        fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(octets);
+            Ok(octets.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What is logged from `level` on when a recording ends because the disk is full.
+    fn logged_of_a_full_disk(level: tracing::level_filters::LevelFilter) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let logged = Arc::new(Mutex::new(Vec::new()));
+        let writer = {
+            let logged = logged.clone();
+            move || Logged(logged.clone())
+        };
+        let log = tracing_subscriber::fmt().json().with_max_level(level).with_writer(writer).finish();
+        tracing::subscriber::with_default(log, || {
+            let recording = Growing::<Lines>::start(&folder.path().join("list"), ()).unwrap();
+            recording.record(Instant::from_millis(1), |_, _| Err(io::ErrorKind::StorageFull.into()));
+        });
+        let logged = logged.lock().unwrap();
+        String::from_utf8(logged.clone()).unwrap()
+    }
+
+    #[test]
+    fn a_daemon_logs_that_a_recording_ends() {
+        use tracing::level_filters::LevelFilter;
+        let said = logged_of_a_full_disk(LevelFilter::INFO);
+        let event: serde_json::Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(event["level"], "WARN");
+        assert!(event["fields"]["message"].as_str().unwrap().starts_with("the list ends here"), "{said}");
+        assert_eq!(logged_of_a_full_disk(LevelFilter::OFF), "");
     }
 
     #[test]
