@@ -151,6 +151,14 @@ fn give_name(file: &File, path: &Path) -> io::Result<()> {
     }
 }
 
+/// Brings the name of the file at `path` to the disk, or that it is gone, where the file system can sync a folder.
+///
+/// # Errors
+/// If the disk fails, or the folder is gone.
+pub fn sync_name(path: &Path) -> io::Result<()> {
+    keep_name(folder_of(path))
+}
+
 /// Brings the names in `folder` to the disk. Otherwise a power failure some seconds later brings the old file back.
 fn keep_name(folder: &Path) -> io::Result<()> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());

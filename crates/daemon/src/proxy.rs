@@ -343,6 +343,13 @@ impl Proxy {
         self.held_back.forget(ip);
         self.heard.remove(&ip);
         self.silences.forget(ip);
+        // An uplink that gets this address later inherits nothing.
+        for (_, session) in &mut self.sessions {
+            session.counted = session.counted.filter(|(counted, _)| *counted != ip);
+            if let Some(server) = &mut session.server {
+                server.other_family.forget(ip);
+            }
+        }
         endpoint.remove_local_address(ip, now);
     }
 

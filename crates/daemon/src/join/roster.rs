@@ -138,6 +138,12 @@ impl Roster {
         if carries && !is_spared { *tier } else { (*tier).max(Tier::Backup) }
     }
 
+    /// Returns whether the selection leaves out the uplink at `index`, which by its tier would carry data.
+    pub fn is_left_out(&self, index: usize) -> bool {
+        let is_chosen = self.selection.as_ref().is_none_or(|selection| selection.carries(index));
+        !is_chosen && self.entries[index].tier < Tier::Backup
+    }
+
     /// Stores the status of a link to a relay. Returns a line for the log if the relay lends differently than before:
     /// the use of its uplink may change then.
     pub fn handle_link(&mut self, status: &LinkStatus) -> Option<String> {
@@ -409,6 +415,7 @@ mod tests {
         assert_eq!(roster.tier_of(0), Tier::Primary);
         assert_eq!(roster.handle_link(&status(Some("as-backup"), true)).unwrap(), "the relay anna as-backup");
         assert_eq!((roster.tier_of(0), roster.entries[0].tier), (Tier::Backup, Tier::Primary));
+        assert!(!roster.is_left_out(0), "no target leaves it out");
         assert_eq!(roster.handle_link(&status(Some("as-backup"), true)), None);
         assert_eq!(roster.handle_link(&status(None, false)), None, "it is lost: its device tells");
         assert!(roster.handle_link(&status(Some("fully"), false)).is_some());

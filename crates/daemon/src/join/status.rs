@@ -95,7 +95,7 @@ impl JoinStatus {
         };
         let selection = roster.selection.as_ref();
         let uplink = |(index, entry): (usize, &Entry)| UplinkStatus {
-            carries: roster.tier_of(index) == entry.tier,
+            carries: !roster.is_left_out(index),
             held_back: proxy_status
                 .addresses
                 .iter()

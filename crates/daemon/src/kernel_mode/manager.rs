@@ -4,6 +4,9 @@
 //! peer has opened, the manager announces the uplinks' addresses to the peer, as far as it can reach them. The manager
 //! recreates a subflow that has died, after a pause that doubles with each consecutive failure. It ends a subflow over
 //! a lost or unwanted uplink as soon as another subflow carries the connection, never before.
+//!
+//! The kernel goes on with a handshake for about two minutes, much longer than the manager waits for it. When a path
+//! heals, all attempts over it may succeed at once: the manager keeps the first and ends the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -162,6 +165,8 @@ struct Attempt {
     pending_until: Option<Instant>,
     /// Whether there has been a subflow before.
     had_one: bool,
+    /// Attempts that count as failed because they took too long, while the kernel still waits for an answer.
+    late: u32,
 }
 
 /// Announcements, withdrawals and priorities of a connection that the kernel has refused: they stay due.
@@ -209,8 +214,11 @@ impl Manager {
             }
             // The uplink has changed, so a new attempt may succeed.
             for (index, attempt) in connection.attempts.iter_mut().enumerate() {
-                if before.get(index) != self.uplinks.get(index) {
-                    *attempt = Attempt { had_one: attempt.had_one, ..Attempt::default() };
+                let (before, now) = (before.get(index), self.uplinks.get(index));
+                if before != now {
+                    let is_same = before.zip(now).is_some_and(|(before, now)| before.has_ways_of(now));
+                    let late = if is_same { attempt.open() } else { 0 };
+                    *attempt = Attempt { had_one: attempt.had_one, late, ..Attempt::default() };
                 }
             }
         }
@@ -268,7 +276,7 @@ impl Manager {
                     });
                 }
                 if let Some(index) = index {
-                    connection.attempt(index).pending_until = None;
+                    connection.attempt(index).succeed();
                 }
             }
             Event::SubflowClosed { token, ends } => self.closed(token, ends, now),
@@ -319,6 +327,8 @@ impl Manager {
                 }
                 attempt.fail(now);
             }
+            // Of those without an answer, the oldest end first.
+            None if connection.attempt(index).late > 0 => connection.attempt(index).late -= 1,
             // The handshake was refused or got no answer.
             None if connection.attempt(index).pending_until.is_some() => {
                 self.totals.failed += 1;
@@ -428,6 +438,9 @@ impl Manager {
         for token in core::mem::take(&mut self.touched) {
             let Some(connection) = self.connections.get_mut(&token) else { continue };
             let before = commands.len();
+            if !connection.is_server {
+                connection.doom_surplus(&self.uplinks);
+            }
             connection.prune(token, &self.uplinks, &mut commands);
             // A server only announces addresses. A connection whose local port has no listener is a client's.
             if connection.is_server {
@@ -512,15 +525,36 @@ impl View {
     fn is_wanted(&self) -> bool {
         self.is_usable && self.tier != Tier::Never
     }
+
+    fn has_ways_of(&self, other: &Self) -> bool {
+        self.interface == other.interface && self.addresses == other.addresses
+    }
 }
 
 impl Attempt {
+    /// Returns the number of attempts for whose answer the kernel waits.
+    fn open(&self) -> u32 {
+        self.late.saturating_add(u32::from(self.pending_until.is_some()))
+    }
+
+    /// Notes that one has succeeded, the present one or a late one.
+    fn succeed(&mut self) {
+        (self.pending_until, self.late) = (None, self.open().saturating_sub(1));
+    }
+
+    /// Notes that the present one takes too long.
+    fn time_out(&mut self, now: Instant) {
+        self.late = self.open();
+        self.fail(now);
+    }
+
     fn fail(&mut self, now: Instant) {
         *self = Self {
             failures: self.failures.saturating_add(1),
             not_before: now + pause_after(self.failures),
             pending_until: None,
             had_one: self.had_one,
+            late: self.late,
         };
     }
 }
@@ -550,7 +584,7 @@ impl Connection {
 
     fn attempts_deadline(&self, uplinks: &[View]) -> Option<Instant> {
         let wanted = uplinks.iter().enumerate().filter(|(index, uplink)| {
-            uplink.is_wanted() && self.ends_over(uplink).is_some() && !self.carried_by(*index, uplinks)
+            uplink.is_wanted() && self.ends_over(uplink, 0).is_some() && !self.carried_by(*index, uplinks)
         });
         let due = wanted.filter_map(|(index, _)| {
             let attempt = self.attempts.get(index)?;
@@ -561,6 +595,19 @@ impl Connection {
 
     fn carried_by(&self, uplink: usize, uplinks: &[View]) -> bool {
         self.subflows.iter().any(|subflow| !subflow.is_doomed && subflow.uplink(uplinks) == Some(uplink))
+    }
+
+    /// Dooms all subflows from an address of an uplink but the oldest. A server leaves their number to its client.
+    fn doom_surplus(&mut self, uplinks: &[View]) {
+        let place = |subflow: &Subflow| (subflow.uplink(uplinks), subflow.ends.local.ip());
+        for at in 0..self.subflows.len() {
+            let own = self.subflows[at];
+            let is_older = |(other_at, other): (usize, &Subflow)| {
+                !other.is_doomed && place(other) == place(&own) && (other.since, other_at) < (own.since, at)
+            };
+            let has_older = own.uplink(uplinks).is_some() && self.subflows.iter().enumerate().any(is_older);
+            self.subflows[at].is_doomed |= has_older;
+        }
     }
 
     /// Adjusts priorities to the tiers, and ends unwanted subflows if another subflow stays.
@@ -625,15 +672,17 @@ impl Connection {
             if self.carried_by(index, uplinks) {
                 continue;
             }
-            let Some((ip, to)) = self.ends_over(uplink) else { continue };
             let attempt = self.attempt(index);
             if attempt.pending_until.is_some_and(|until| until <= now) {
                 totals.failed += 1;
-                attempt.fail(now);
+                attempt.time_out(now);
             }
             if attempt.pending_until.is_some() || attempt.not_before > now {
                 continue;
             }
+            let failures = attempt.failures;
+            let Some((ip, to)) = self.ends_over(uplink, failures) else { continue };
+            let attempt = self.attempt(index);
             attempt.pending_until = Some(now + PATIENCE);
             totals.created += 1;
             totals.remade += u64::from(attempt.had_one);
@@ -643,12 +692,15 @@ impl Connection {
         }
     }
 
-    /// Returns an address of the uplink and one of the peer, of the same family.
-    fn ends_over(&self, uplink: &View) -> Option<(IpAddr, SocketAddr)> {
-        self.remotes.iter().find_map(|(_, remote)| {
-            let own = uplink.addresses.iter().find(|ip| ip.is_ipv4() == remote.is_ipv4())?;
-            Some((*own, *remote))
-        })
+    /// Returns an address of the uplink and one of the peer, of the same family: after each failure, the peer's next.
+    fn ends_over(&self, uplink: &View, failures: u32) -> Option<(IpAddr, SocketAddr)> {
+        let ends = || {
+            self.remotes.iter().filter_map(|(_, remote)| {
+                let own = uplink.addresses.iter().find(|ip| ip.is_ipv4() == remote.is_ipv4())?;
+                Some((*own, *remote))
+            })
+        };
+        ends().nth((failures as usize).checked_rem(ends().count())?)
     }
 }
 

@@ -114,6 +114,79 @@ fn a_handshake_without_an_answer_is_a_failure() {
     assert_eq!(manager.totals().failed, 1);
 }
 
+/// The kernel repeats a SYN for longer than the manager waits, so all attempts over a path that heals succeed at once.
+#[test]
+fn of_attempts_that_succeed_together_one_stays() {
+    let (mut manager, _) = begun(Tier::Primary);
+    manager.commands(at(8));
+    assert_eq!(creates(&manager.commands(at(9))), [1]);
+    manager.commands(at(17));
+    assert_eq!(creates(&manager.commands(at(19))), [1]);
+    for port in [2000, 2001, 2002] {
+        established(&mut manager, 2, port, false, at(20));
+    }
+    let destroy = |port| Command::Destroy { token: TOKEN, ends: ends(2, port) };
+    assert_eq!(manager.commands(at(20)), [destroy(2001), destroy(2002)]);
+    [2001, 2002].into_iter().for_each(|port| closed(&mut manager, 2, port, at(20)));
+    assert_eq!((manager.commands(at(20)), manager.deadline()), (Vec::new(), None));
+    // One that comes even later goes, too, and its end is no failure.
+    established(&mut manager, 2, 2003, false, at(30));
+    assert_eq!(manager.commands(at(30)), [destroy(2003)]);
+    closed(&mut manager, 2, 2003, at(30));
+    assert_eq!((manager.commands(at(30)), manager.deadline()), (Vec::new(), None));
+    assert_eq!(manager.totals().failed, 2);
+}
+
+#[test]
+fn the_late_end_of_an_attempt_is_no_failure_of_the_present_one() {
+    let (mut manager, _) = begun(Tier::Primary);
+    manager.commands(at(8));
+    assert_eq!(creates(&manager.commands(at(9))), [1]);
+    closed(&mut manager, 2, 2000, at(10));
+    assert_eq!((manager.commands(at(10)), manager.deadline()), (Vec::new(), Some(at(17))), "it is still awaited");
+    assert_eq!(manager.totals().failed, 1, "it counts once");
+    closed(&mut manager, 2, 2001, at(11));
+    assert_eq!((manager.commands(at(11)), manager.deadline()), (Vec::new(), Some(at(13))), "it was refused");
+    // The first attempt succeeds while the second is open, which then fails without a word.
+    let (mut manager, _) = begun(Tier::Primary);
+    manager.commands(at(8));
+    manager.commands(at(9));
+    established(&mut manager, 2, 2000, false, at(10));
+    closed(&mut manager, 2, 2001, at(11));
+    assert_eq!((manager.commands(at(11)), manager.deadline(), manager.totals().failed), (Vec::new(), None, 1));
+}
+
+#[test]
+fn each_address_of_the_peer_is_tried_in_its_turn() {
+    let (mut manager, _) = begun(Tier::Primary);
+    for (id, ip) in [(3, "10.9.9.8"), (4, "2001:db8::1"), (5, "10.9.9.7")] {
+        manager.handle(Event::Announced { token: TOKEN, id, ip: ip.parse().unwrap(), port: None }, at(0));
+    }
+    let mut now = at(0);
+    for tried in ["10.9.9.8:80", "10.9.9.7:80", "10.9.9.9:80", "10.9.9.8:80"] {
+        closed(&mut manager, 2, 2000, now);
+        manager.commands(now);
+        now = manager.deadline().unwrap();
+        let commands = manager.commands(now);
+        let Command::Create { to, .. } = commands[0] else { panic!("{commands:?}") };
+        assert_eq!(to, tried.parse().unwrap());
+    }
+}
+
+#[test]
+fn a_client_of_ours_may_have_several_subflows_from_one_address() {
+    let mut manager = Manager::default();
+    manager.set_uplinks(views(Tier::Primary));
+    manager.handle(Event::Established { token: TOKEN, ends: ends(1, 80), is_server: true, no_join: false }, at(0));
+    manager.commands(at(0));
+    for remote in ["10.9.9.9:5001", "10.9.9.9:5002"] {
+        let ends = Ends { remote: remote.parse().unwrap(), ..ends(1, 80) };
+        let event = Event::SubflowEstablished { token: TOKEN, ends, interface: None, backup: false };
+        manager.handle(event, at(1));
+    }
+    assert_eq!(manager.commands(at(1)), []);
+}
+
 #[test]
 fn the_first_subflow_is_made_again_too() {
     let (mut manager, _) = begun(Tier::Primary);

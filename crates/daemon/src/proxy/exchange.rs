@@ -267,7 +267,17 @@ mod tests {
         assert!(matches!(ended(GET, true, b""), Ended::Again(_)));
         assert!(matches!(ended(GET, false, b""), Ended::Nothing));
         assert!(matches!(ended(GET, true, b"HTTP/1.1"), Ended::Nothing));
-        assert!(matches!(ended("POST http://h/ HTTP/1.1\r\nContent-Length: 1\r\n\r\n", true, b""), Ended::Nothing));
+        let of_method =
+            |method: &str, body: &str| ended(&format!("{method} http://h/ HTTP/1.1\r\n{body}\r\n"), true, b"");
+        for method in ["HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"] {
+            assert!(matches!(of_method(method, ""), Ended::Again(_)), "{method}");
+        }
+        assert!(matches!(of_method("PUT", "Content-Length: 0\r\n"), Ended::Again(_)));
+        assert!(matches!(of_method("PUT", "Content-Length: 1\r\n"), Ended::Nothing));
+        assert!(matches!(of_method("PUT", "Transfer-Encoding: chunked\r\n"), Ended::Nothing));
+        assert!(matches!(of_method("POST", "Content-Length: 1\r\n"), Ended::Nothing));
+        assert!(matches!(of_method("POST", ""), Ended::Nothing));
+        assert!(matches!(of_method("PATCH", ""), Ended::Nothing));
         assert!(matches!(ended(GET, false, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), Ended::Cut));
     }
 

@@ -152,7 +152,7 @@ fn forward(method: &str, path: &str, version: u8, fields: &[httparse::Header<'_>
         head.extend(b"Connection: close\r\n");
     }
     head.extend(b"\r\n");
-    let idempotent = matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE");
+    let idempotent = matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE");
     let repeatable = idempotent && body.is_done();
     Ok(Forward { target, head, body, asked, keep_alive, repeatable })
 }

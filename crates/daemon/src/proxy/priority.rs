@@ -44,6 +44,9 @@ impl Proxy {
         let Some(connection) = self.sessions[key].server.as_ref().map(|server| server.connection) else { return };
         let own = if stats.is_none() { endpoint.stats(connection) } else { None };
         let Some(stats) = stats.or(own.as_ref()).filter(|stats| stats.mptcp) else { return };
+        if let Some(server) = &mut self.sessions[key].server {
+            server.told.keep(&stats.subflows);
+        }
         let open = || stats.subflows.iter().filter(|subflow| subflow.closed_at.is_none());
         let carries = |ip| self.may_carry(ip) && !self.is_late(key, ip);
         let is_any_regular = open().any(|subflow| !subflow.backup && carries(subflow.local.ip()));

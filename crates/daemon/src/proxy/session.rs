@@ -268,21 +268,20 @@ impl Session {
 
     /// Moves octets as far as possible.
     pub fn advance(&mut self, endpoint: &mut Endpoint, scratch: &mut [u8], now: Instant) -> Progress {
-        let (mut up, mut down) = (0, 0);
+        let mut moved = (0, 0);
         let progress = loop {
-            let moved = match self.step(endpoint, scratch, now) {
-                Ok(moved) => moved,
-                Err(progress) => break progress,
-            };
-            up += moved.0;
-            down += moved.1;
-            if moved == (0, 0) {
+            let before = moved;
+            if let Err(progress) = self.step(&mut moved, endpoint, scratch, now) {
+                break progress;
+            }
+            if moved == before {
                 break Progress::Waits;
             }
-            if up.max(down) >= TURN_BYTES {
+            if moved.0.max(moved.1) >= TURN_BYTES {
                 break Progress::Again;
             }
         };
+        let (up, down) = moved;
         self.up_bytes += up as u64;
         self.down_bytes += down as u64;
         if up + down > 0 {
@@ -295,20 +294,27 @@ impl Session {
         progress
     }
 
-    /// Moves one piece in each direction. Returns the octets that moved to the server and to the client.
-    fn step(&mut self, endpoint: &mut Endpoint, scratch: &mut [u8], now: Instant) -> Result<(usize, usize), Progress> {
+    /// Moves one piece in each direction. Adds the octets that moved to the server and to the client to `moved`, also if
+    /// something ends after they moved.
+    fn step(
+        &mut self,
+        moved: &mut (usize, usize),
+        endpoint: &mut Endpoint,
+        scratch: &mut [u8],
+        now: Instant,
+    ) -> Result<(), Progress> {
         if matches!(self.stage, Stage::Ending) {
             return self.step_ending(scratch);
         }
-        let up = self.step_up(endpoint, scratch, now)?;
-        let down = self.step_down(endpoint, now)?;
+        moved.0 += self.step_up(endpoint, scratch, now)?;
+        moved.1 += self.step_down(endpoint, now)?;
         if self.is_whole() {
             return Err(match self.stage {
                 Stage::Tunnel if self.client.is_finished() => Progress::Over(End::Finished),
                 _ => Progress::Answered,
             });
         }
-        Ok((up, down))
+        Ok(())
     }
 
     fn is_whole(&self) -> bool {
@@ -325,7 +331,7 @@ impl Session {
 
     /// Writes the last answer, then waits for the end of the client's stream: closing with unread octets would destroy
     /// the answer.
-    fn step_ending(&mut self, scratch: &mut [u8]) -> Result<(usize, usize), Progress> {
+    fn step_ending(&mut self, scratch: &mut [u8]) -> Result<(), Progress> {
         self.write_client()?;
         let gone = |_| Progress::Over(End::ClientGone);
         let mut read_bytes = 0;
@@ -342,7 +348,7 @@ impl Session {
             }
         }
         // A client that sends without end must not keep others from their turns.
-        if read_bytes < TURN_BYTES { Ok((0, 0)) } else { Err(Progress::Again) }
+        if read_bytes < TURN_BYTES { Ok(()) } else { Err(Progress::Again) }
     }
 
     fn step_up(&mut self, endpoint: &mut Endpoint, scratch: &mut [u8], now: Instant) -> Result<usize, Progress> {

@@ -20,6 +20,7 @@ mod old;
 mod parting;
 mod portal;
 mod refused;
+mod replugged;
 mod served;
 mod silence;
 

@@ -77,8 +77,9 @@ impl Proxy {
         }
     }
 
-    /// Changes which uplink counts a session's connection, if any.
+    /// Changes which uplink counts a session's connection, if any. One that is gone counts none.
     pub(super) fn count(&mut self, key: usize, counted: Option<(IpAddr, Weight)>) {
+        let counted = counted.filter(|(ip, _)| self.choice.has(*ip));
         let before = core::mem::replace(&mut self.sessions[key].counted, counted);
         if before != counted {
             before.inspect(|(ip, weight)| self.choice.discount(*ip, *weight));

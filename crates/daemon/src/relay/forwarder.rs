@@ -41,6 +41,8 @@ const LOOK: Duration = Duration::from_secs(1);
 /// them waits for 3.5 s.
 const FAREWELLS: u8 = 3;
 const FAREWELL_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+/// How long the relay waits at its end for a disk that does not answer.
+const SETTLING_MAX: core::time::Duration = core::time::Duration::from_secs(3);
 /// Minimum interval between reloads of the allow list: a stranger must not make it read the file constantly.
 const REFRESH_PAUSE: Duration = Duration::from_millis(200);
 
@@ -181,11 +183,11 @@ impl Forwarder {
 
     /// Tells destinations that lending has ended, and stores the exact used volume.
     fn end(&mut self) -> Result<()> {
-        let mut shared = lock(&self.shared);
-        shared.lending.ended = true;
-        let terms = shared.lending.terms();
-        let settled = shared.lending.volume.as_mut().map_or(Ok(()), super::volume::Volume::settle);
-        drop(shared);
+        let (terms, volume) = {
+            let mut shared = lock(&self.shared);
+            shared.lending.ended = true;
+            (shared.lending.terms(), shared.lending.volume.take())
+        };
         let slots: Vec<u8> = self.allowed.destinations().iter().map(|destination| destination.slot).collect();
         for time in 0..FAREWELLS {
             if time > 0 {
@@ -194,7 +196,8 @@ impl Forwarder {
             say_farewell(&mut self.answerer, &slots, terms);
             self.answer();
         }
-        settled
+        // Last, and without the lock: neither the farewells nor a status may wait for the disk.
+        volume.map_or(Ok(()), |volume| volume.settle(SETTLING_MAX))
     }
 
     fn take_datagrams(&mut self, now: Instant) {
@@ -503,6 +506,7 @@ mod tests {
     use linux::uplink;
 
     use super::super::Mode;
+    use super::super::volume::{Limit, Period, Volume};
     use super::*;
 
     #[test]
@@ -534,48 +538,84 @@ mod tests {
         assert_eq!(caller.terms().map(|terms| terms.lends), Some(Lends::Ended));
     }
 
-    /// Otherwise destinations would send into the void, and nobody would be told.
-    #[test]
-    fn a_device_that_was_set_down_ends_the_relay_with_the_next_packet() {
+    /// Runs `test` with a forwarder in a namespace; returns `None` where that is not possible.
+    fn with_forwarder<T: Send>(
+        name: &str,
+        lending: impl FnOnce(&Path) -> Lending + Send,
+        test: impl FnOnce(&linux::netns::Namespace, Forwarder) -> T + Send,
+    ) -> Option<T> {
         let needs = linux::ability::Needs { kernel_mptcp: false, programs: &[] };
         if let Err(lacking) = linux::ability::rehearse(needs) {
             assert!(std::env::var("CI").as_deref() != Ok("true"), "left out: {lacking} (CI leaves nothing out)");
-            eprintln!("left out: the relay's device is set down: {lacking}");
-            return;
+            eprintln!("left out: {name}: {lacking}");
+            return None;
         }
         let mut namespaces = linux::netns::Keeper::start().unwrap();
-        let host = namespaces.create(&format!("relay-{}-down", std::process::id())).unwrap();
+        let host = namespaces.create(&format!("relay-{}-{name}", std::process::id())).unwrap();
         let folder = tempfile::tempdir().unwrap();
+        let run = || {
+            let tun = uplink::open_lender(INNER_MTU).unwrap();
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let answerer = Answerer::new(Identity::from_secret([7; 32]), [1; 32]);
+            let allowed = AllowList::new(crate::store::Store::at(folder.path()));
+            let shared = Shared {
+                lending: lending(folder.path()),
+                status: RelayStatus::default(),
+                header_bytes: 0,
+                vacated: Slots::default(),
+            };
+            let (shared, splices) = (Arc::new(Mutex::new(shared)), Splices::new(Mode::Route, [2; 32]));
+            test(&host, Forwarder::new(socket, tun, answerer, allowed, shared, splices, Clock::start()))
+        };
+        Some(host.run(run).unwrap())
+    }
+
+    /// Otherwise destinations would send into the void, and nobody would be told.
+    #[test]
+    fn a_device_that_was_set_down_ends_the_relay_with_the_next_packet() {
         let mut packet = vec![0; 20];
         packet[0] = 0x45;
         packet[12..16].copy_from_slice(&[10, 99, 98, 8]);
-        let [taken, refused] = host
-            .run(|| {
-                let tun = uplink::open_lender(INNER_MTU).unwrap();
-                let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-                let answerer = Answerer::new(Identity::from_secret([7; 32]), [1; 32]);
-                let allowed = AllowList::new(crate::store::Store::at(folder.path()));
-                let shared = Shared {
-                    lending: Lending::new(None, None, None),
-                    status: RelayStatus::default(),
-                    header_bytes: 0,
-                    vacated: Slots::default(),
-                };
-                let (shared, splices) = (Arc::new(Mutex::new(shared)), Splices::new(Mode::Route, [2; 32]));
-                let clock = Clock::start();
-                let mut forwarder = Forwarder::new(socket, tun, answerer, allowed, shared, splices, clock);
-                forwarder.look_first();
-                let mut send = || {
-                    forwarder.enter_up(1, packet.clone());
-                    forwarder.release_up(clock.now()).map_err(|error| error.to_string())
-                };
-                let taken = send();
-                host.ip([format!("link set {} down", uplink::LENDER)]).unwrap();
-                [taken, send()]
-            })
-            .unwrap();
+        let lending = |_: &Path| Lending::new(None, None, None);
+        let sent = with_forwarder("down", lending, |host, mut forwarder| {
+            forwarder.look_first();
+            let mut send = || {
+                forwarder.enter_up(1, packet.clone());
+                forwarder.release_up(forwarder.clock.now()).map_err(|error| error.to_string())
+            };
+            let taken = send();
+            host.ip([format!("link set {} down", uplink::LENDER)]).unwrap();
+            [taken, send()]
+        });
+        let Some([taken, refused]) = sent else { return };
         assert_eq!(taken, Ok(()));
         assert!(refused.unwrap_err().contains("another program has brought down or removed"));
+    }
+
+    #[test]
+    fn a_disk_that_hangs_does_not_hold_up_the_end() {
+        let today = jiff::civil::date(2026, 5, 9);
+        let lending = |folder: &Path| {
+            let limit = Limit { bytes: 1_000_000, period: Period::Day };
+            Lending::new(None, Some(Volume::open(limit, folder.join("volume.json"), today).unwrap()), None)
+        };
+        let ended = with_forwarder("hangs", lending, |_, mut forwarder| {
+            let _permit = lock(&forwarder.shared).lending.volume.as_mut().unwrap().hang();
+            let stop = Stop::new().unwrap();
+            stop.handle().unwrap().stop();
+            let shared = Arc::clone(&forwarder.shared);
+            std::thread::scope(|scope| {
+                let ending = scope.spawn(|| forwarder.run(&stop).map_err(|error| error.to_string()));
+                // While it waits for the disk, whoever asks for the status is answered.
+                while !shared.try_lock().is_ok_and(|shared| shared.lending.ended) {
+                    std::thread::yield_now();
+                }
+                let is_free = !ending.is_finished();
+                (is_free, ending.join().unwrap())
+            })
+        });
+        let Some((is_free, ended)) = ended else { return };
+        assert!(is_free && ended.unwrap_err().contains("the disk does not answer"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use linux::{Error, Result};
 
@@ -64,6 +65,18 @@ impl<T: Send + 'static> Storer<T> {
         let outcome = self.is_busy.then(|| self.outcomes.recv().ok()).flatten();
         self.is_busy = false;
         outcome
+    }
+
+    /// Like [`Self::wait`], for at most `limit`. If it returns with a value still being stored, [`Self::is_busy`].
+    pub fn wait_for(&mut self, limit: Duration) -> Option<Result<T>> {
+        let outcome = self.is_busy.then(|| self.outcomes.recv_timeout(limit).ok()).flatten();
+        self.is_busy &= outcome.is_none();
+        outcome
+    }
+
+    /// Ends the thread once it has stored the value that it is storing, without waiting for that.
+    pub fn leave(mut self) {
+        drop(self.thread.take());
     }
 }
 

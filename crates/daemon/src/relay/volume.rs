@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::civil::Date;
 use linux::{Error, Result};
@@ -213,12 +214,30 @@ impl Volume {
         if is_back { self.total.saturating_sub(self.bytes) } else { self.total }
     }
 
-    /// Stores the exact use, without an advance.
+    /// Stores the exact use, without an advance. Waits for the disk for `limit`, or twice that if the record is being
+    /// stored already.
     ///
     /// # Errors
-    /// If the file cannot be written.
-    pub fn settle(&mut self) -> Result<()> {
-        self.write(0)
+    /// If the file cannot be written, or the disk takes longer. The record then shows the use with an advance.
+    pub fn settle(self, limit: Duration) -> Result<()> {
+        let entry = self.entry(0);
+        let Self { mut storer, path, .. } = self;
+        // Whatever is being stored is older.
+        let _ = storer.wait_for(limit);
+        let stored = match storer.is_busy() {
+            true => None,
+            false => {
+                storer.store(entry);
+                storer.wait_for(limit)
+            }
+        };
+        storer.leave();
+        match stored {
+            Some(outcome) => outcome.map(drop),
+            None => {
+                Err(Error::system(format!("write {}", path.display()))(io::Error::other("the disk does not answer")))
+            }
+        }
     }
 
     /// Stores the use plus `ahead_bytes`, and waits for that.
@@ -289,6 +308,8 @@ mod tests {
     use super::*;
 
     const MONTH: Period = Period::Month { reset_day: 31 };
+    /// Longer than any disk takes that works.
+    const PATIENCE: Duration = Duration::from_secs(60);
 
     #[test]
     fn a_period_begins_on_its_day_or_on_the_last_one() {
@@ -334,7 +355,7 @@ mod tests {
         let mut volume = Volume::open(limit, path.clone(), today).unwrap();
         assert_eq!(volume.used_bytes(), 80_999_999);
         volume.count(19_000_000).unwrap();
-        volume.settle().unwrap();
+        volume.settle(PATIENCE).unwrap();
         let mut volume = Volume::open(limit, path.clone(), today).unwrap();
         assert_eq!(volume.left_bytes(), 1);
         volume.roll(today.yesterday().unwrap());
@@ -375,6 +396,23 @@ mod tests {
         /// Waits for one that cannot be stored, and handles it like [`Self::count`].
         pub fn wait_in_vain(&mut self) -> Result<()> {
             self.storer.wait().expect("something is being stored").map(|_| ())
+        }
+    }
+
+    #[test]
+    fn the_end_does_not_wait_for_a_disk_that_hangs_and_the_record_shows_enough() {
+        // The last record is stored in vain, or the one before.
+        for used in [20, 40] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut volume = volume(&folder, date(2026, 5, 9));
+            volume.count(0).unwrap();
+            volume.wait();
+            let _permit = volume.hang();
+            volume.count(used).unwrap();
+            assert_eq!((volume.is_being_stored(), volume.is_recorded()), (used > 25, true));
+            let why = volume.settle(Duration::from_millis(20)).unwrap_err().to_string();
+            assert!(why.contains("volume.json") && why.contains("the disk does not answer"), "{why}");
+            assert!(self::volume(&folder, date(2026, 5, 9)).used_bytes() >= used);
         }
     }
 
@@ -440,9 +478,9 @@ mod tests {
             let mut volume = volume(&folder, date(1970, 1, 1));
             volume.count(100).unwrap();
             volume.roll(date(2026, 5, 20));
-            volume.settle().unwrap();
-            let least = 4_000 + start * 100;
             let used = volume.used_bytes();
+            volume.settle(PATIENCE).unwrap();
+            let least = 4_000 + start * 100;
             assert!((least..=least + 50).contains(&used), "{used} after {start}: 50 were taken down in advance once");
         }
         // The first start in the next month.
@@ -476,7 +514,7 @@ mod tests {
         let from = |reset_day: i8| Period::Month { reset_day };
         let lend = |mut volume: Volume, bytes: u64| {
             volume.count(bytes).unwrap();
-            volume.settle().unwrap();
+            volume.settle(PATIENCE).unwrap();
         };
         lend(start(from(1), 3), 5_000);
         // More days than the periods alone would keep.

@@ -109,6 +109,11 @@ impl OtherFamily {
         !self.remotes.is_empty()
     }
 
+    /// Forgets the attempts of an uplink that is gone. One that gets this address later has made none.
+    pub fn forget(&mut self, local: IpAddr) {
+        self.lacks.retain(|lack| lack.local != local);
+    }
+
     /// Returns whether a look is due soon even if nothing moves: an uplink that has made few attempts may join, or an
     /// answer may arrive.
     pub fn is_waiting(&self) -> bool {
@@ -243,12 +248,20 @@ mod tests {
 
     /// Returns the times at which the second of two uplinks joins in the first 70 s, if each attempt fails at once.
     fn joins_at(second: &[&str], remotes: &[&str]) -> Vec<u64> {
+        joins_of_one_replaced_at(None, second, remotes)
+    }
+
+    /// As [`joins_at`], if another uplink with its addresses replaces the second one at `replaced_at`.
+    fn joins_of_one_replaced_at(replaced_at: Option<u64>, second: &[&str], remotes: &[&str]) -> Vec<u64> {
         let uplinks = [vec![ip("10.0.0.1"), ip("fd00::1")], second.iter().map(|text| ip(text)).collect()];
         let mut family =
             OtherFamily::new(V4.parse().unwrap(), remotes.iter().map(|text| text.parse::<SocketAddr>().unwrap()));
         let stats = stats(&[subflow(0, "10.0.0.1", V4, true)]);
         let join = Step::Join { local: ip("fd00::2"), remote: V6.parse().unwrap() };
         let mut joins = |millis: &u64| {
+            if replaced_at == Some(*millis) {
+                uplinks[1].iter().for_each(|ip| family.forget(*ip));
+            }
             let steps = family.look(&uplinks, &stats, |_| Some(at(*millis)), at(*millis));
             assert!(steps.iter().all(|step| *step == join), "{steps:?}");
             !steps.is_empty()
@@ -264,6 +277,14 @@ mod tests {
     #[test]
     fn one_that_has_it_is_given_half_a_second() {
         assert_eq!(joins_at(&["10.0.0.2", "fd00::2"], &[V4, V6])[..3], [500, 1500, 3500]);
+    }
+
+    #[test]
+    fn one_that_replaces_another_does_not_wait_for_its_failures() {
+        let joins = joins_of_one_replaced_at(Some(20_000), &["fd00::2"], &[V4, V6]);
+        assert_eq!(joins, [0, 1000, 3000, 7000, 15_000, 20_000, 21_000, 23_000, 27_000, 35_000, 51_000]);
+        let joins = joins_of_one_replaced_at(Some(20_000), &["10.0.0.2", "fd00::2"], &[V4, V6]);
+        assert_eq!(joins[5..8], [20_500, 21_500, 23_500]);
     }
 
     #[test]

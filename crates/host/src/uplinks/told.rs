@@ -44,6 +44,13 @@ impl Told {
         true
     }
 
+    /// Forgets all subflows but those of `present` that are open. Their identifiers may be given again one day, and a
+    /// subflow that gets one has been told nothing.
+    pub fn keep(&mut self, present: &[SubflowStats]) {
+        let is_open = |id| present.iter().any(|subflow| subflow.id == id && subflow.closed_at.is_none());
+        self.0.retain(|word| is_open(word.subflow));
+    }
+
     /// Returns whether to tell the peer again that a subflow is regular, because it seems not to know while there is
     /// something to carry.
     pub fn again(&mut self, subflow: &SubflowStats, now: Instant) -> bool {
@@ -83,6 +90,20 @@ mod tests {
             told.again(&subflow, at(*millis))
         });
         again.collect()
+    }
+
+    #[test]
+    fn a_subflow_inherits_no_word_with_its_identifier() {
+        let place = "192.0.2.1:80".parse().unwrap();
+        let subflow = SubflowStats::unheard(SubflowId(1), place, place, at(0));
+        let mut told = Told::default();
+        assert!(told.note(&subflow, true, at(0)));
+        told.keep(core::slice::from_ref(&subflow));
+        assert!(!told.note(&subflow, true, at(1)));
+        told.keep(&[SubflowStats { closed_at: Some(at(2)), ..subflow.clone() }]);
+        assert!(told.0.is_empty() && told.note(&subflow, true, at(3)));
+        told.keep(&[]);
+        assert!(told.0.is_empty());
     }
 
     #[test]

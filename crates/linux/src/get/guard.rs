@@ -97,6 +97,7 @@ impl Guard {
 
     /// Makes subflows regular or backup.
     fn settle(&mut self, stats: &ConnectionStats, endpoint: &mut Endpoint, now: Instant) {
+        self.told.keep(&stats.subflows);
         let span = self.settled_at.replace(now).map_or(Duration::ZERO, |at| now.saturating_since(at));
         let open = || stats.subflows.iter().filter(|it| it.closed_at.is_none());
         let first = open().find(|it| !it.backup && !self.held_back.holds(it.local.ip()));

@@ -112,13 +112,13 @@ impl PartialFile {
     /// Starts from the beginning. The version is written once nothing of another one is left. It marks the part as
     /// ours, so even a version without a validator is written.
     pub fn restart(&mut self, validator: Option<&str>, whole_bytes: Option<u64>) -> Result<()> {
-        self.cut(0).map_err(Error::file(&self.part))?;
+        // A power failure must not leave octets of another version beside the name of this one.
+        self.cut(0).and_then(|()| self.file.sync_data()).map_err(Error::file(&self.part))?;
         let _ = fs::remove_file(&self.version);
         self.is_named = validator.is_some();
-        let mut version = File::create_new(&self.version).map_err(Error::file(&self.version))?;
         let whole = whole_bytes.map_or(String::new(), |bytes| bytes.to_string());
-        writeln!(version, "{}\n{}\n{whole}", self.url, validator.unwrap_or_default())
-            .map_err(Error::file(&self.version))
+        let version = format!("{}\n{}\n{whole}\n", self.url, validator.unwrap_or_default());
+        atomic_file::write(&self.version, version.as_bytes()).map_err(|error| Error::file(&self.version)(error.source))
     }
 
     /// Continues.
@@ -131,7 +131,8 @@ impl PartialFile {
         self.file.seek(SeekFrom::Start(len)).map(drop)
     }
 
-    /// Gives the complete file its name, replacing an existing file.
+    /// Gives the complete file its name, replacing an existing file. Both are on the disk when this returns, where the
+    /// file system can sync a folder.
     ///
     /// # Errors
     /// If the disk is full or the folder has changed.
@@ -140,14 +141,15 @@ impl PartialFile {
         self.file.sync_data().map_err(Error::file(&self.part))?;
         fs::rename(&self.part, &self.path).map_err(Error::file(&self.path))?;
         let _ = fs::remove_file(&self.version);
-        Ok(())
+        atomic_file::sync_name(&self.path).map_err(Error::file(&self.path))
     }
 
     /// Keeps the part if it can be continued, from a server that sends `parts`. Returns a message that says so, or why
     /// not.
     pub fn keep(self, parts: Parts) -> Option<String> {
         let len = self.file.metadata().map_or(0, |metadata| metadata.len());
-        if len > 0 && self.is_named && self.file.sync_data().is_ok() {
+        let sync = || self.file.sync_data().and_then(|()| atomic_file::sync_name(&self.part));
+        if len > 0 && self.is_named && sync().is_ok() {
             let then = match parts {
                 Parts::Expected => ": -C continues from there",
                 Parts::Unannounced => {
@@ -206,6 +208,8 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
+    use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
+
     use super::*;
 
     const URL: &str = "http://h/x";
@@ -237,6 +241,35 @@ mod tests {
         file.commit().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "hello");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Returns whether the folder is opened, to be synced, after the last change of a name in it during `work`.
+    fn syncs(folder: &Path, work: impl FnOnce()) -> bool {
+        let watch = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+        let names = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::DELETE;
+        inotify::add_watch(&watch, folder, names | WatchFlags::OPEN).unwrap();
+        work();
+        let mut room = [core::mem::MaybeUninit::uninit(); 4096];
+        let mut events = inotify::Reader::new(watch, &mut room);
+        let seen: Vec<ReadFlags> = core::iter::from_fn(|| events.next().ok().map(|event| event.events())).collect();
+        let names = ReadFlags::CREATE | ReadFlags::MOVED_TO | ReadFlags::DELETE;
+        let named = seen.iter().rposition(|event| event.intersects(names));
+        let opened = seen.iter().rposition(|event| event.contains(ReadFlags::OPEN | ReadFlags::ISDIR));
+        named < opened
+    }
+
+    /// Whether the disk then keeps the names cannot be seen here.
+    #[test]
+    fn the_folder_is_synced_whenever_something_is_to_last() {
+        let folder = folder("synced");
+        let path = folder.join("out");
+        let mut file = PartialFile::open(&path, URL).unwrap();
+        assert!(syncs(&folder, || file.restart(Some("\"v1\""), None).unwrap()), "the version");
+        file.write_all(b"hel").unwrap();
+        assert!(syncs(&folder, || drop(file.keep(Parts::Expected))), "the part");
+        let file = PartialFile::open(&path, URL).unwrap();
+        assert!(syncs(&folder, || file.commit().unwrap()), "the file");
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -8,6 +8,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
 use crate::{Error, Result};
 
 /// Called by the writing thread when octets have been written.
@@ -116,10 +119,23 @@ fn write_all(file: &mut File, octets: &[u8]) -> (usize, Option<io::Error>) {
             Ok(0) => return (written, Some(io::ErrorKind::WriteZero.into())),
             Ok(len) => written += len,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // Its other end, or who uses it beside this program, has set it so (`O_NONBLOCK`).
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => match wait_for_room(file) {
+                Ok(()) => {}
+                Err(error) => return (written, Some(error)),
+            },
             Err(error) => return (written, Some(error)),
         }
     }
     (written, None)
+}
+
+/// Waits until a pipe or socket takes octets, or will never take any again.
+fn wait_for_room(file: &File) -> io::Result<()> {
+    match poll(&mut [PollFd::new(file, PollFlags::OUT)], None) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 #[cfg(test)]
@@ -130,9 +146,10 @@ mod tests {
 
     use super::*;
 
-    /// Returns a stream to the other end of a socket, and the receiver of its wakes.
-    fn stream() -> (Stream, UnixStream, Receiver<()>) {
+    /// Returns a stream to the other end of a socket that blocks or does not, and the receiver of its wakes.
+    fn stream(blocks: bool) -> (Stream, UnixStream, Receiver<()>) {
         let (reader, writer) = UnixStream::pair().unwrap();
+        writer.set_nonblocking(!blocks).unwrap();
         let (woken, wakes) = channel();
         let wake = Box::new(move || {
             let _ = woken.send(());
@@ -142,7 +159,11 @@ mod tests {
 
     #[test]
     fn a_slow_reader_is_waited_for_and_gets_everything() {
-        let (stream, reader, wakes) = stream();
+        [true, false].into_iter().for_each(expect_a_slow_reader_to_get_everything);
+    }
+
+    fn expect_a_slow_reader_to_get_everything(blocks: bool) {
+        let (stream, reader, wakes) = stream(blocks);
         let mut written = Vec::new();
         // More than the socket takes and the stream holds, before anyone reads.
         while stream.has_room() {
@@ -161,8 +182,23 @@ mod tests {
     }
 
     #[test]
+    fn a_reader_that_goes_while_it_is_waited_for_is_a_failure() {
+        for blocks in [true, false] {
+            let (stream, reader, wakes) = stream(blocks);
+            while stream.has_room() {
+                stream.write(&[7; 100_000]).unwrap();
+            }
+            drop(reader);
+            while !stream.is_drained() {
+                wakes.recv().unwrap();
+            }
+            assert_eq!(stream.outcome().unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        }
+    }
+
+    #[test]
     fn a_reader_that_has_gone_is_a_failure_and_no_wait() {
-        let (stream, reader, wakes) = stream();
+        let (stream, reader, wakes) = stream(true);
         drop(reader);
         stream.write(b"x").unwrap();
         wakes.recv().unwrap();

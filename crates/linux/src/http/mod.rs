@@ -19,7 +19,7 @@ pub use growing_head::{GrowingHead, Pace};
 pub use range::{ContentRange, Range, RangeError};
 pub use request::{Method, Refusal, Request, parse_request};
 pub use response::{Body, ResponseHead, parse_response_head};
-pub use target::{content_type, decode_path, encode_path};
+pub use target::{content_type, decode_path, encode_path, with_slash};
 pub use url::Url;
 
 /// Maximum octets of the head of a request or response.

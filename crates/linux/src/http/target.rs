@@ -1,13 +1,29 @@
 //! Converts the target of a request to a path, and the name of a file to a media type.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
 /// Characters that are encoded in a path: all except those removed here.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
+/// Returns the target of the same folder with a slash at its end, unless it has one. The query stays.
+///
+/// The answer is safe as a Location: it names no other host, whatever number of slashes the target begins with, and has
+/// only printable octets.
+pub fn with_slash(target: &str) -> Option<String> {
+    let decoded = decode_path(target)?;
+    let target = target.split('#').next()?;
+    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    if path.ends_with('/') || decoded.as_os_str().is_empty() {
+        return None;
+    }
+    let path = encode_path(decoded.as_os_str().as_bytes());
+    let query = query.filter(|query| query.bytes().all(|octet| octet.is_ascii_graphic()));
+    Some(format!("/{path}/{}", query.map_or(String::new(), |query| format!("?{query}"))))
+}
 
 /// Returns the path within the served folder, or `None` for a target that leads elsewhere or nowhere. A complete URL,
 /// as proxies send it, is accepted (RFC 9112 section 3.2.2).
@@ -77,6 +93,28 @@ mod tests {
             ["/../etc/passwd", "/a/%2e%2e/%2E./b", "/..%2fetc", "etc", "*", "http:/x", "http://h/../x", "/a%00b", ""]
         {
             assert_eq!(decode_path(target), None, "{target}");
+        }
+    }
+
+    #[test]
+    fn folders_get_a_slash() {
+        for (target, slashed) in [
+            ("/a%20b?x=/y&z", Some("/a%20b/?x=/y&z")),
+            ("/a/b#c", Some("/a/b/")),
+            ("http://h:8080/a?", Some("/a/?")),
+            // This would name a host.
+            ("//host", Some("/host/")),
+            ("/a%0d%0aSet-Cookie:x", Some("/a%0D%0ASet-Cookie%3Ax/")),
+            ("/a?\u{e4}", Some("/a/")),
+            ("/a/", None),
+            ("/a/?x", None),
+            ("/", None),
+            ("/.", None),
+            ("/?x", None),
+            ("http://h", None),
+            ("*", None),
+        ] {
+            assert_eq!(with_slash(target).as_deref(), slashed, "{target}");
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use super::files::{Folder, Found};
 use super::listing::Listing;
-use crate::http::{Judgement, Method, Refusal, Request, Validators, decode_path};
+use crate::http::{Judgement, Method, Refusal, Request, Validators, decode_path, with_slash};
 
 /// An answer, head and body.
 pub struct Answer {
@@ -60,8 +60,13 @@ pub enum Framing {
 pub fn answer(request: &Request, folder: &Folder) -> Answer {
     let now = SystemTime::now();
     let found = decode_path(&request.target).ok_or(400).and_then(|path| folder.find(&path));
+    let slashed = with_slash(&request.target);
     let mut answer = match found {
-        Ok(Found::File(file, metadata, content_type)) => of_file(request, file, &metadata, content_type, now),
+        // The links of a page there begin at the last slash.
+        Ok(Found::Index(..) | Found::Listing(_)) if slashed.is_some() => moved(&slashed.unwrap_or_default()),
+        Ok(Found::File(file, metadata, content_type) | Found::Index(file, metadata, content_type)) => {
+            of_file(request, file, &metadata, content_type, now)
+        }
         Ok(Found::Listing(listing)) => of_listing(request, listing),
         Err(status) => text(status, format!("{}\n", reason(status))),
     };
@@ -100,6 +105,13 @@ fn of_file(request: &Request, file: File, metadata: &Metadata, content_type: &st
     let head = format!("Content-Type: {content_type}\r\n{about}Accept-Ranges: bytes\r\n{range}");
     let body = if count == 0 { Body::None } else { Body::File(file, at, at + count) };
     Answer { body, ..bare(status, Some(count), head) }
+}
+
+/// Sends the client to `location` for good.
+fn moved(location: &str) -> Answer {
+    let mut answer = text(301, format!("{}: {location}\n", reason(301)));
+    answer.head += &format!("Location: {location}\r\n");
+    answer
 }
 
 /// A folder that fits into one slice has a page of known length.
@@ -150,6 +162,7 @@ fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
         206 => "Partial Content",
+        301 => "Moved Permanently",
         304 => "Not Modified",
         400 => "Bad Request",
         403 => "Forbidden",

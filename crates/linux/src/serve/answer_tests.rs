@@ -78,6 +78,32 @@ fn what_the_client_has_is_not_sent_again() {
     assert!(answer.starts_with("HTTP/1.1 412 "), "{answer}");
 }
 
+/// Relative links of a page begin at the last slash of its address.
+#[test]
+fn a_folder_is_found_at_its_address_with_a_slash() {
+    let folder = TestFolder::new("slash");
+    fs::create_dir_all(folder.0.join("sub/empty")).unwrap();
+    fs::write(folder.0.join("sub/index.html"), "page").unwrap();
+    let ask = |what: &str| exchange(&folder, &format!("{what} HTTP/1.1\r\nHost: h\r\n\r\n"));
+    for (what, location) in [
+        ("GET /sub", "/sub/"),
+        ("GET /sub?a=b", "/sub/?a=b"),
+        ("HEAD /sub", "/sub/"),
+        ("GET /sub/empty", "/sub/empty/"),
+    ] {
+        let answer = ask(what);
+        assert!(answer.starts_with("HTTP/1.1 301 Moved Permanently\r\n"), "{answer}");
+        assert_eq!(field(&answer, "Location"), location);
+        let body = answer.split_once("\r\n\r\n").unwrap().1;
+        assert_eq!(body.is_empty(), what.starts_with("HEAD"));
+    }
+    for what in ["GET /sub/", "GET /sub/?a=b", "GET /sub/index.html"] {
+        let answer = ask(what);
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("page"), "{answer}");
+    }
+    assert!(ask("GET /").starts_with("HTTP/1.1 200 "));
+}
+
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the Date field is the wall clock's")]
 fn dates_are_now() {

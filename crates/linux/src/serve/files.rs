@@ -21,6 +21,8 @@ pub struct Folder {
 pub enum Found {
     /// A file, its metadata and its media type.
     File(File, Metadata, &'static str),
+    /// The `index.html` of a folder, with its metadata and its media type.
+    Index(File, Metadata, &'static str),
     /// A folder without an `index.html`: a page that lists it.
     Listing(Listing),
 }
@@ -42,7 +44,7 @@ impl Folder {
             let index = path.join("index.html");
             return match self.open_beneath(&index) {
                 Ok((file, metadata)) if metadata.is_file() => {
-                    Ok(Found::File(file, metadata, content_type("index.html")))
+                    Ok(Found::Index(file, metadata, content_type("index.html")))
                 }
                 _ => Ok(Found::Listing(Listing::new(path, &file))),
             };
@@ -107,7 +109,7 @@ mod tests {
         );
         assert!(matches!(served.find(Path::new("sub")), Ok(Found::Listing(_))));
         fs::write(path.join("sub/index.html"), "x").unwrap();
-        assert!(matches!(served.find(Path::new("sub")), Ok(Found::File(..))));
+        assert!(matches!(served.find(Path::new("sub")), Ok(Found::Index(_, _, "text/html; charset=utf-8"))));
         assert_eq!(status(&served, "none"), Some(404));
         assert_eq!(status(&served, "a.txt/b"), Some(404));
         fs::remove_dir_all(path).unwrap();

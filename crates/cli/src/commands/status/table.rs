@@ -168,6 +168,7 @@ fn use_of(now: &Sample, at: &impl Fn(&str) -> String, is_lost: bool) -> String {
         () if is("carries", false) => Some("waits"),
         () if is("portal", true) => Some("wants a login"),
         () if is("held_back", true) => Some("held back"),
+        () if now.word(&at("link/lends")) == "as-backup" => Some("little left"),
         () => None,
     };
     let parts = [Some(now.word(&at("tier"))), price, state.map(str::to_owned)];
@@ -281,6 +282,8 @@ mod tests {
                 { "interface": "usb2", "tier": "primary", "lost": null, "unheard": 34_000_000_000_u64, "base_rtt": 77_000_000, "queue": 0, "meter": {} },
                 { "interface": "usb4", "tier": "primary", "lost": null, "ways": ["10.0.0.2 via 10.0.0.1", "fd00::2 via fe80::1"], "meter": {} },
                 { "interface": "usb5", "tier": "primary", "lost": null, "ways": ["fd01::2"], "meter": {} },
+                { "interface": "via-anna", "tier": "primary", "carries": true, "lost": null, "link": { "lends": "as-backup" }, "meter": {} },
+                { "interface": "via-ben", "tier": "secondary", "held_back": true, "lost": null, "link": { "lends": "as-backup" }, "meter": {} },
                 { "interface": "usb3", "tier": "primary", "lost": null, "unheard_family": { "family": "IPv6", "span": 9_000_000_000_u64 }, "meter": {} },
             ],
             "proxy": { "listen": "127.0.0.1:1080", "clients": [{}], "totals": { "accepted": 3, "connected": 2, "mptcp": 1 } },
@@ -302,6 +305,8 @@ mod tests {
             "usb1 does not exist",
             "usb2 is silent: nothing received for 34 s",
             "primary, silent",
+            "primary, little left",
+            "secondary, held back",
             "usb3 is silent over IPv6: nothing received for 9 s",
             "usb5 has IPv6 only",
             "1 client now",

@@ -90,3 +90,21 @@ fn a_stream_that_has_arrived_survives_an_upload_that_fails() {
     world.pass(Duration::from_secs(1), &mut server);
     assert_eq!((world.clients(), world.proxy.totals.broken), (0, 0));
 }
+
+#[test]
+fn the_octets_of_plain_answers_are_counted() {
+    let (mut world, mut server, mut client) = connected(GET, ConnectionConfig::default());
+    server.say(OK, world.now());
+    let mut read_bytes = world.drain(&mut client, &mut server).0.len() as u64;
+    assert_eq!(world.session().down_bytes, read_bytes);
+    world.pass(Duration::from_secs(1), &mut server);
+    let asked_at = world.now();
+    client.write_all(GET).unwrap();
+    world.carry(&mut server);
+    server.say(OK, world.now());
+    read_bytes += world.drain(&mut client, &mut server).0.len() as u64;
+    assert!(world.session().moved_at > asked_at);
+    drop(client);
+    world.pass(Duration::from_secs(1), &mut server);
+    assert_eq!((world.clients(), world.proxy.totals.down_bytes), (0, read_bytes));
+}
