@@ -118,7 +118,9 @@ mod tests {
         let of = |kind: io::ErrorKind| {
             let error = || atomic_file::Error::at("x".as_ref())(kind.into());
             let direct = Failure::from(error());
-            assert_eq!(direct.parts().0, Failure::from(linux::Error::from(error())).parts().0, "{kind}");
+            for other in [linux::Error::from(error()), linux::Error::output("x")(kind.into())] {
+                assert_eq!(direct.parts().0, Failure::from(other).parts().0, "{kind}");
+            }
             direct.parts().0
         };
         use io::ErrorKind as Kind;

@@ -115,6 +115,17 @@ impl Error {
         Self::System { what: format!("{what} the TUN device{remedy}"), source }
     }
 
+    /// For `map_err`: the file at `path`, which the user named, cannot be written.
+    pub fn output(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        move |source| {
+            let path = path.into();
+            match atomic_file::is_misplaced(&source) {
+                true => Self::File { path, message: source.to_string() },
+                false => Self::System { what: format!("write {}", path.display()), source },
+            }
+        }
+    }
+
     /// For `map_err`: something wrong with the file at `path`.
     pub fn file<E: std::fmt::Display>(path: impl Into<PathBuf>) -> impl FnOnce(E) -> Self {
         move |source| Self::File { path: path.into(), message: source.to_string() }

@@ -68,16 +68,15 @@ impl PartialFile {
         let known = if fs::symlink_metadata(&part).is_ok() { part.as_path() } else { path };
         let standing = Standing::at(path);
         let file = loop {
-            let file = open_own(&part, standing.writable().mode_at_first()).map_err(Error::file(known))?;
-            rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| Error::File {
-                path: part.clone(),
-                message: "another download is writing it: wait until that ends".into(),
+            let file = open_own(&part, standing.writable().mode_at_first()).map_err(Error::output(known))?;
+            rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+                Error::Unready(format!("{}: another download is writing it: wait until that ends", part.display()))
             })?;
-            if is_still_at(&file, &part).map_err(Error::file(known))? {
+            if is_still_at(&file, &part).map_err(Error::output(known))? {
                 break file;
             }
         };
-        let len = file.metadata().map_err(Error::file(&part))?.len();
+        let len = file.metadata().map_err(Error::output(&part))?.len();
         // A download that ended between making the part and writing its version has left an empty part.
         if len > 0 && fs::symlink_metadata(&version).is_err() {
             return Err(not_ours(part, &version));
@@ -113,17 +112,18 @@ impl PartialFile {
     /// ours, so even a version without a validator is written.
     pub fn restart(&mut self, validator: Option<&str>, whole_bytes: Option<u64>) -> Result<()> {
         // A power failure must not leave octets of another version beside the name of this one.
-        self.cut(0).and_then(|()| self.file.sync_data()).map_err(Error::file(&self.part))?;
+        self.cut(0).and_then(|()| self.file.sync_data()).map_err(Error::output(&self.part))?;
         let _ = fs::remove_file(&self.version);
         self.is_named = validator.is_some();
         let whole = whole_bytes.map_or(String::new(), |bytes| bytes.to_string());
         let version = format!("{}\n{}\n{whole}\n", self.url, validator.unwrap_or_default());
-        atomic_file::write(&self.version, version.as_bytes()).map_err(|error| Error::file(&self.version)(error.source))
+        atomic_file::write(&self.version, version.as_bytes())
+            .map_err(|error| Error::output(&self.version)(error.source))
     }
 
     /// Continues.
     pub fn go_on(&mut self) -> Result<()> {
-        self.cut(self.resume_at).map_err(Error::file(&self.part))
+        self.cut(self.resume_at).map_err(Error::output(&self.part))
     }
 
     fn cut(&mut self, len: u64) -> io::Result<()> {
@@ -138,10 +138,10 @@ impl PartialFile {
     /// If the disk is full or the folder has changed.
     pub fn commit(self) -> Result<()> {
         self.standing.pass_to(&self.file);
-        self.file.sync_data().map_err(Error::file(&self.part))?;
-        fs::rename(&self.part, &self.path).map_err(Error::file(&self.path))?;
+        self.file.sync_data().map_err(Error::output(&self.part))?;
+        fs::rename(&self.part, &self.path).map_err(Error::output(&self.path))?;
         let _ = fs::remove_file(&self.version);
-        atomic_file::sync_name(&self.path).map_err(Error::file(&self.path))
+        atomic_file::sync_name(&self.path).map_err(Error::output(&self.path))
     }
 
     /// Keeps the part if it can be continued, from a server that sends `parts`. Returns a message that says so, or why

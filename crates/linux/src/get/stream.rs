@@ -43,7 +43,7 @@ impl Stream {
     }
 
     pub fn to_path(path: &Path, wake: Wake) -> Result<Self> {
-        let file = File::options().write(true).open(path).map_err(Error::file(path))?;
+        let file = File::options().write(true).open(path).map_err(Error::output(path))?;
         Ok(Self::new(&path.display().to_string(), file, wake))
     }
 
