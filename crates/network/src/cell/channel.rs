@@ -82,7 +82,7 @@ impl Channel {
         self.valid_until
     }
 
-    /// Returns by how much the channel at `tti` is better than `reported`, a mean SINR.
+    /// Returns by how much the channel at `tti` is better than `reported`, the SINR of a block's MCS.
     #[inline]
     pub(crate) fn gain_since(&self, reported: Decibel, tti: u64, air: &mut Air) -> Decibel {
         let faded = air.trace.as_mut().map_or(Decibel::ZERO, |trace| trace.mean_at(tti + self.offset_ms));

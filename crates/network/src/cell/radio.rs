@@ -247,7 +247,7 @@ impl Radio {
             self.touch(ue);
             return false;
         }
-        let reported = report.sinr;
+        let reported = self.air.thresholds.used(report.sinr);
         self.averages.add(ue, bytes);
         self.touch(ue);
         self.estimates.count(ue, count as u32);

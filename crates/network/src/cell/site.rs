@@ -15,7 +15,7 @@ pub(crate) struct Block {
     pub groups: u8,
     /// Earlier transmissions since RLC gave it to HARQ.
     pub attempt: u8,
-    /// The mean SINR for which its MCS was chosen.
+    /// The SINR for which its MCS was chosen.
     pub reported: Decibel,
 }
 

@@ -477,6 +477,13 @@ fn one_out_of_reach_takes_no_turn_from_others() {
     }
 }
 
+/// How often a UE waits for more than 4 ms. Failed blocks delay later ones, so packets arrive in bursts.
+fn pauses(rig: &Rig) -> usize {
+    let mut times: Vec<u64> = rig.arrived.iter().map(|(at, ..)| at.as_millis()).collect();
+    times.dedup();
+    times.windows(2).filter(|pair| pair[1] - pair[0] > 4).count()
+}
+
 #[test]
 fn fast_channels_outrun_their_reports() {
     let failures = |speed_kmh| {
@@ -485,13 +492,25 @@ fn fast_channels_outrun_their_reports() {
         let harq = HarqConfig { margin_db: 2.0, ..HarqConfig::default() };
         let mut rig = Rig::new(CellConfig { ues: at_m(&[5000.0]), radio, harq, ..CellConfig::default() });
         rig.saturate(80, Instant::from_secs(2));
-        // Failed blocks delay later ones, so packets arrive in bursts.
-        let mut times: Vec<u64> = rig.arrived.iter().map(|(at, ..)| at.as_millis()).collect();
-        times.dedup();
-        times.windows(2).filter(|pair| pair[1] - pair[0] > 4).count()
+        pauses(&rig)
     };
     let (walk, ride) = (failures(3.0), failures(120.0));
     assert!(walk < 5 && ride > 50, "{walk} {ride}");
+}
+
+/// Near a site the SINR exceeds what the highest MCS needs, and a fade of that reserve harms nothing.
+#[test]
+fn fades_of_what_no_mcs_uses_harm_nothing() {
+    // 31 and 41 dB; the highest MCS needs 24.
+    for distance_m in [900.0, 290.0] {
+        let fading = Some(Fading { profile: Profile::ExtendedPedestrianA, speed_kmh: 30.0 });
+        let radio = RadioConfig { fading, ..RadioConfig::default() };
+        let mut rig = Rig::new(CellConfig { ues: at_m(&[distance_m]), radio, ..CellConfig::default() });
+        let end = Instant::from_secs(5);
+        rig.saturate(80, end);
+        let (pauses, ttis) = (pauses(&rig), end.as_millis() as usize);
+        assert!(pauses * 50 < ttis, "{distance_m} m: {pauses} pauses in {ttis} TTIs");
+    }
 }
 
 #[test]
