@@ -26,6 +26,13 @@ pub(crate) struct Report {
     pub bytes: u32,
 }
 
+impl Report {
+    /// Whether the UE can receive in any group.
+    pub(crate) fn is_in_range(&self) -> bool {
+        self.wideband_cqi > 0 || self.group_cqi.iter().any(|cqi| *cqi > 0)
+    }
+}
+
 /// One UE's channel from one site.
 #[derive(Clone, Debug)]
 pub(crate) struct Channel {

@@ -66,6 +66,11 @@ impl Site {
         if self.scheduler.reserves() && !self.active.is_empty() { &self.members } else { &self.active }
     }
 
+    /// Whether there are data for any UE, new or to be sent again.
+    pub(crate) fn has_data(&self) -> bool {
+        !(self.active.is_empty() && self.again.is_empty())
+    }
+
     pub(crate) fn send_again(&mut self, due_tti: u64, block: Block) {
         let position = self.again.partition_point(|(due, _)| *due <= due_tti);
         self.again.insert(position, (due_tti, block));

@@ -355,6 +355,29 @@ fn a_ue_that_moves_finds_the_better_site() {
     rig.assert_balanced();
 }
 
+/// RLC repeats blocks for the channel as it is, and not while the UE is out of range.
+#[test]
+fn blocks_arrive_although_the_channel_has_become_worse_for_good() {
+    let harq = HarqConfig {
+        block_error_rate: Probability::new(0.5).unwrap(),
+        retransmissions_max: 0,
+        ..HarqConfig::default()
+    };
+    let mut ue = UeConfig::at(Place::flat(500.0, 0.0));
+    // 36.5 dB, out of range, and 6 dB.
+    ue.handovers = vec![(Instant::from_secs(1), 1), (Instant::from_secs(2), 2)];
+    let sites = [0.0, 1e6, 17_000.0].map(|x_m| SiteConfig { place: Place::flat(x_m, 0.0) }).into();
+    let mut rig = Rig::new(CellConfig { sites, ues: vec![ue], radio: without_fading(), harq, ..CellConfig::default() });
+    rig.saturate(60, Instant::from_secs(1));
+    rig.run(Instant::from_millis(1500), false);
+    let ask = |rig: &Rig| (rig.cell().ue(UeId(0)).cqi, rig.network.next_wakeup());
+    assert_eq!(ask(&rig), (0, Some(Instant::from_secs(2))), "nothing is sent out of range");
+    rig.run(Instant::from_secs(10), false);
+    assert_eq!(rig.cell().ue(UeId(0)).in_air.packets, 0);
+    assert_eq!(ask(&rig), (4, None));
+    rig.assert_balanced();
+}
+
 #[test]
 fn sites_serve_their_ues_at_the_same_time() {
     let total = |interference| {
