@@ -83,13 +83,13 @@ impl Nat {
         error.told_of(self.mapped_out(dst, now)?)
     }
 
-    fn pass_raw(&mut self, octets: &Bytes, now: Instant) -> Result<Option<Packet>, DropCause> {
+    fn pass_raw(&mut self, octets: &Bytes, now: Instant) -> Result<Option<Bytes>, DropCause> {
         match IcmpError::parse(octets) {
             // The other address family needs no translation.
             Ok(error) if error.destination().is_ipv4() != self.external.is_ipv4() => Ok(None),
             Ok(error) => {
                 let translated = self.translate_error(&error, now).ok_or(DropCause::NoRoute)?;
-                Ok(Some(Packet::from_raw(translated.into())))
+                Ok(Some(translated.into()))
             }
             Err(ParseError::BadChecksum { .. }) => Err(DropCause::Corruption),
             Err(_) => Ok(None),
@@ -139,7 +139,8 @@ impl Node for Nat {
         });
         if let Some(octets) = packet.raw().filter(|_| !is_tcp) {
             match self.pass_raw(octets, now) {
-                Ok(other) => out.forward(other.unwrap_or(packet)),
+                Ok(Some(translated)) => out.forward(packet.remade(Packet::from_raw(translated))),
+                Ok(None) => out.forward(packet),
                 Err(cause) => out.discard(packet, cause),
             }
             return;
