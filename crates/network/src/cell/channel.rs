@@ -58,8 +58,10 @@ pub(crate) struct Air {
     pub cqi_delay_ttis: u64,
     /// Whether the scheduler uses the CQIs of groups.
     pub by_group: bool,
-    /// Size of the transport block in all groups at each CQI, octets.
+    /// Size of the transport block in all groups at each CQI, octets; zero if it holds no more than RLC's header.
     pub bytes: [u32; CQI_MAX + 1],
+    /// The least number of groups whose transport block holds more than RLC's header, at each CQI; at most all.
+    pub least_groups: [usize; CQI_MAX + 1],
     /// Size of the transport block in one group at each CQI, octets.
     pub group_bytes: [u32; CQI_MAX + 1],
 }

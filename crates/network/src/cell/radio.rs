@@ -268,7 +268,8 @@ impl Radio {
         self.averages.add(ue, bytes);
         self.touch(ue);
         self.estimates.count(ue, count as u32);
-        if self.bearers[ue].queued().packets == 0 {
+        // A block that holds no more than RLC's header is not worth sending; the grant stays unused.
+        if self.bearers[ue].queued().packets == 0 || u64::from(bytes) <= self.rlc.rlc_header.0 {
             return true;
         }
         let (nr, payload) = self.bearers[ue].fill(bytes, &self.rlc);

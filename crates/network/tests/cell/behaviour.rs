@@ -432,6 +432,21 @@ fn turns_come_as_often_as_they_can() {
     }
 }
 
+/// At CQI 1 a group of a narrow carrier holds two octets, fewer than RLC's header.
+#[test]
+fn round_robin_gives_no_less_than_a_ue_can_use() {
+    let radio = RadioConfig { resource_blocks: 6, ..without_fading() };
+    let ues = at_m(&[107_000.0; 6]);
+    let mut rig = Rig::new(CellConfig { ues, radio, scheduler: "round-robin".into(), ..CellConfig::default() });
+    let end = Instant::from_secs(30);
+    rig.saturate(4, end);
+    assert_eq!(rig.cell().ue(UeId(0)).cqi, 1);
+    // Three groups hold seven octets, and serve each UE in every third TTI: 3 octets in 3 ms, with 4 for each of the
+    // packets of 1400.
+    let served = (0..6).map(|ue| rig.cell().ue(UeId(ue)).served_bytes / WIRE_LEN);
+    assert_eq!(served.collect::<Vec<_>>(), [21; 6]);
+}
+
 #[test]
 fn deep_fades_of_some_groups_leave_the_others_usable() {
     let total = |scheduler: &str| {
