@@ -190,6 +190,13 @@ impl Packet {
         }
     }
 
+    /// Creates what an element makes of this packet, or of a part of it: it has come as far, and is a copy if this one is.
+    pub(crate) fn remade(&self, with: Self) -> Self {
+        let Self(mut held) = with;
+        (held.hops, held.is_copy) = (self.0.hops, self.0.is_copy);
+        Self(held)
+    }
+
     /// Makes a copy with memory of its own.
     pub fn duplicate(&self) -> Self {
         Self(Box::new(Held { is_copy: true, ..(*self.0).clone() }))
@@ -379,6 +386,15 @@ mod tests {
         let mut emitted = Vec::new();
         damaged.emit(&mut emitted);
         assert_eq!(emitted, octets);
+    }
+
+    #[test]
+    fn what_is_remade_has_come_as_far_and_stays_a_copy() {
+        let mut original = packet(140).duplicate();
+        original.0.hops = u8::MAX - 1;
+        let mut remade = original.remade(packet(100));
+        assert!(remade.is_copy() && remade.count_hop() && !remade.count_hop());
+        assert_eq!(remade.wire_len(), 100);
     }
 
     #[test]

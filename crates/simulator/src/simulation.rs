@@ -114,7 +114,7 @@ impl<H: Host> Simulation<H> {
     /// Runs `action` at a host and sends the packets that result.
     pub fn with_host<T>(&mut self, id: HostId, action: impl FnOnce(&mut H, Instant) -> T) -> T {
         let result = action(&mut self.hosts[id.0 as usize].host, self.now);
-        self.service(id);
+        self.service(id, Cause::Other);
         self.deliver();
         result
     }
@@ -224,7 +224,7 @@ impl<H: Host> Simulation<H> {
             hand_over(host, &mut packet, self.now);
         }
         self.network.recycle(packet);
-        self.service(id);
+        self.service(id, Cause::Other);
     }
 
     /// Calls a host whose deadline has passed.
@@ -232,7 +232,7 @@ impl<H: Host> Simulation<H> {
         let attached = &mut self.hosts[id.0 as usize];
         if attached.deadline.is_some_and(|deadline| deadline <= self.now) {
             attached.host.handle_timeout(self.now);
-            self.service(id);
+            self.service(id, Cause::TimeOut);
         }
         let attached = &mut self.hosts[id.0 as usize];
         attached.note_progress(id, self.now);
@@ -241,7 +241,7 @@ impl<H: Host> Simulation<H> {
 
     /// Sends the host's packets and updates its deadline.
     #[inline]
-    fn service(&mut self, id: HostId) {
+    fn service(&mut self, id: HostId, cause: Cause) {
         let attached = &mut self.hosts[id.0 as usize];
         while let Some(packet) = self.network.packet(|segment| attached.host.poll_transmit(segment, self.now)) {
             if let Some(segment) = packet.segment() {
@@ -256,13 +256,23 @@ impl<H: Host> Simulation<H> {
         while let Some(octets) = attached.host.poll_octets() {
             self.network.send(attached.port, Packet::from_raw(octets), self.now);
         }
-        self.watchers.see_rest(self.now, &attached.host);
+        match cause {
+            Cause::TimeOut => self.watchers.see_rest_after_timeout(self.now, id, &attached.host),
+            Cause::Other => self.watchers.see_rest(self.now, &attached.host),
+        }
         attached.deadline = attached.host.poll_timeout();
         let scheduled = self.timers.get(id.0 as usize).unwrap_or(Instant::FAR_FUTURE);
         if attached.deadline.is_some_and(|deadline| deadline < scheduled) {
             self.timers.set(id.0 as usize, attached.deadline);
         }
     }
+}
+
+/// Why a host was called.
+#[derive(Clone, Copy)]
+enum Cause {
+    TimeOut,
+    Other,
 }
 
 /// Gives a packet other than a segment to a host. Raw octets that hold a segment go to the engine, but observers do not
@@ -322,6 +332,14 @@ impl Watchers {
             checker.sent(at, id, segment, |flow| look_inside(host, flow));
         }
         self.show(at, id, Direction::Sent, segment);
+    }
+
+    /// Tells the checker that a host has nothing more to send after a time-out.
+    #[inline]
+    fn see_rest_after_timeout(&mut self, at: Instant, id: HostId, host: &impl Host) {
+        if let Some(checker) = &mut self.checker {
+            checker.settled_after_timeout(at, id, |(local, remote)| host.inspect(local, remote));
+        }
     }
 
     /// Tells the checker that a host has nothing more to send.

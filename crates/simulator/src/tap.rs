@@ -33,8 +33,9 @@ pub trait Tap {
     fn segment(&mut self, at: Instant, interface: Interface, direction: Direction, segment: &Segment);
 }
 
-/// A number that changes with any difference between two runs. Tests use it to show that a run is a function of
-/// scenario and seed.
+/// A number that changes with any difference between the segments that hosts send and receive in two runs, up to
+/// collisions of 64 bits. Tests use it to show that a run is a function of scenario and seed. Datagrams and raw octets
+/// do not count.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fingerprint {
     hash: u64,
@@ -58,7 +59,28 @@ impl Fingerprint {
         self.hash = (self.hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     }
 
+    fn mix_payload(&mut self, payload: &Payload) {
+        let len = payload.len() as u64;
+        match payload {
+            Payload::Empty => self.mix(0),
+            Payload::Pattern(pattern) => {
+                self.mix(len << 2 | 1);
+                self.mix(pattern.offset);
+                self.mix(u64::from(pattern.stream));
+            }
+            Payload::Bytes(octets) => {
+                self.mix(len << 2 | 2);
+                for chunk in octets.chunks(8) {
+                    let mut word = [0; 8];
+                    word[..chunk.len()].copy_from_slice(chunk);
+                    self.mix(u64::from_le_bytes(word));
+                }
+            }
+        }
+    }
+
     fn mix_options(&mut self, options: &Options) {
+        self.mix(shape(options));
         let stamps = options.timestamps.unwrap_or_default();
         self.mix(u64::from(stamps.value) << 32 | u64::from(stamps.echo));
         for block in &options.sack {
@@ -85,15 +107,36 @@ impl Fingerprint {
             DataSeq::Short(low) => u64::from(low),
             DataSeq::Long(dsn) => dsn,
         };
-        self.mix(dss.data_ack.map_or(0, word));
-        self.mix(u64::from(dss.data_fin));
-        if let Some(mapping) = dss.mapping {
+        let is_long = |number: DataSeq| matches!(number, DataSeq::Long(_));
+        let Dss { data_ack, mapping, data_fin } = dss;
+        self.mix(bits([
+            *data_fin,
+            data_ack.is_some(),
+            data_ack.is_some_and(is_long),
+            mapping.is_some(),
+            mapping.is_some_and(|mapping| is_long(mapping.dsn)),
+            mapping.is_some_and(|mapping| mapping.checksum.is_some()),
+        ]));
+        self.mix(data_ack.map_or(0, word));
+        if let Some(mapping) = mapping {
             self.mix(word(mapping.dsn));
             self.mix(
                 u64::from(mapping.ssn) << 32 | u64::from(mapping.len) << 16 | u64::from(mapping.checksum.unwrap_or(0)),
             );
         }
     }
+}
+
+/// Which options a segment has, as a number.
+fn shape(options: &Options) -> u64 {
+    let counts = [options.sack.len() as u8, options.malformed_mptcp, options.malformed_tcp];
+    let counts = counts.iter().fold(options.mptcp.len() as u64, |word, count| word << 8 | u64::from(*count));
+    counts << 2 | bits([options.timestamps.is_some(), options.round.is_some()])
+}
+
+/// A number of which each bit answers a question.
+fn bits<const N: usize>(answers: [bool; N]) -> u64 {
+    answers.iter().fold(0, |word, answer| word << 1 | u64::from(*answer))
 }
 
 impl core::fmt::Write for Fingerprint {
@@ -109,19 +152,19 @@ impl Tap for Fingerprint {
         self.mix(at.as_nanos());
         self.mix(u64::from(interface.host.0) << 1 | u64::from(direction == Direction::Sent));
         for end in [segment.src, segment.dst] {
-            let address = match end.ip() {
-                IpAddr::V4(v4) => u64::from(v4.to_bits()),
-                IpAddr::V6(v6) => v6.to_bits() as u64 ^ (v6.to_bits() >> 64) as u64,
-            };
-            self.mix(address << 16 ^ u64::from(end.port()));
+            match end.ip() {
+                IpAddr::V4(v4) => self.mix(u64::from(v4.to_bits()) << 16 | u64::from(end.port())),
+                IpAddr::V6(v6) => {
+                    self.mix((v6.to_bits() >> 64) as u64);
+                    self.mix(v6.to_bits() as u64);
+                    self.mix(1 << 63 | u64::from(end.port()));
+                }
+            }
         }
         self.mix(u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0));
         let bits = u64::from(segment.flags.0) << 8 | segment.ecn as u64;
         self.mix(bits << 32 | u64::from(segment.window) << 16 | u64::from(segment.urgent));
-        self.mix(segment.payload.len() as u64);
-        if let Payload::Pattern(pattern) = &segment.payload {
-            self.mix(pattern.offset ^ u64::from(pattern.stream) << 32);
-        }
+        self.mix_payload(&segment.payload);
         self.mix_options(&segment.options);
     }
 }
@@ -130,6 +173,8 @@ impl Tap for Fingerprint {
 mod tests {
     use super::*;
     use units::SeqNr;
+    use wire::mptcp::Mapping;
+    use wire::{Pattern, Timestamps};
 
     fn fingerprint(change: impl FnOnce(&mut Segment)) -> u64 {
         let mut segment = Segment::new("10.0.0.1:1".parse().unwrap(), "10.0.0.2:2".parse().unwrap());
@@ -144,6 +189,10 @@ mod tests {
     fn every_field_counts() {
         let prio = |backup| MptcpOption::Prio(wire::mptcp::MpPrio { backup });
         let dss = |dss| move |segment: &mut Segment| segment.options.mptcp.push(MptcpOption::Dss(dss));
+        let mapped = |checksum| {
+            let mapping = Some(Mapping { dsn: DataSeq::Long(1), ssn: 1, len: 1, checksum });
+            Dss { mapping, ..Dss::default() }
+        };
         let values = [
             fingerprint(|_| {}),
             fingerprint(|segment| segment.seq = SeqNr(1)),
@@ -155,7 +204,18 @@ mod tests {
             fingerprint(|segment| segment.options.mptcp.push(prio(false))),
             fingerprint(|segment| segment.options.mptcp.push(prio(true))),
             fingerprint(dss(Dss { data_ack: Some(DataSeq::Short(7)), ..Dss::default() })),
+            fingerprint(dss(Dss { data_ack: Some(DataSeq::Long(7)), ..Dss::default() })),
+            fingerprint(dss(Dss { data_ack: Some(DataSeq::Short(0)), ..Dss::default() })),
+            fingerprint(dss(Dss::default())),
             fingerprint(dss(Dss { data_fin: true, ..Dss::default() })),
+            fingerprint(dss(mapped(None))),
+            fingerprint(dss(mapped(Some(0)))),
+            fingerprint(|segment| segment.payload = Payload::from(vec![1])),
+            fingerprint(|segment| segment.payload = Payload::from(vec![0, 0])),
+            fingerprint(|segment| segment.payload = Payload::Pattern(Pattern { stream: 0, offset: 0, len: 1 })),
+            fingerprint(|segment| segment.options.timestamps = Some(Timestamps::default())),
+            fingerprint(|segment| segment.src = "[::10.0.0.1]:1".parse().unwrap()),
+            fingerprint(|segment| segment.src = "[0:0:0:1::10.0.0.1]:1".parse().unwrap()),
         ];
         let different: std::collections::BTreeSet<u64> = values.into_iter().collect();
         assert_eq!(different.len(), values.len());

@@ -2,7 +2,7 @@
 
 use core::net::SocketAddr;
 
-use simulator::check::{Checker, Rule};
+use simulator::check::{Checker, FlowKey, Rule};
 use simulator::{Direction, HostId, Interface, Tap};
 use transport::inspection::{FlightInspection, Inspect, SubflowTimer};
 use units::{Duration, Instant, SeqNr};
@@ -589,6 +589,41 @@ fn what_waits_has_a_timer() {
     assert_eq!(host.says(connection(unsent)), []);
     let stuck = ConnectionInspection { is_driven: false, ..unsent };
     assert_eq!(host.says(connection(stuck)), no_timer("data wait in the connection"));
+}
+
+/// A host with two flows, which has settled, and its answers: only the second flow has the timer that it needs.
+fn forgetful() -> (Watched, impl Fn(&FlowKey) -> Option<Inspection>) {
+    let mut host = plain();
+    host.port = 1;
+    host.handshake([None, None, None]);
+    host.checker.settled(host.now, |_| Some(sending()));
+    assert_eq!(host.checker.faults(), []);
+    let forgotten = Inspection { timers: ArmedTimers::default(), ..sending() };
+    (host, move |(local, _)| Some(if local.port() == 1000 { forgotten } else { sending() }))
+}
+
+#[test]
+fn each_flow_that_a_host_sent_on_has_a_timer() {
+    for order in [[0, 1], [1, 0]] {
+        let (mut host, inspect) = forgetful();
+        for port in order {
+            host.port = port;
+            assert_eq!(host.sends(data(0, 1000)), []);
+        }
+        host.checker.settled(host.now, inspect);
+        let found = host.checker.faults().iter().map(|fault| (fault.local.port(), fault.broken));
+        let forgotten = Rule::NoTimer { waits: "something sent is unacknowledged" };
+        assert_eq!(found.collect::<Vec<_>>(), [(1000, forgotten)], "{order:?}");
+    }
+}
+
+#[test]
+fn a_timer_that_a_time_out_forgot_is_found_although_nothing_is_sent() {
+    let (mut host, inspect) = forgetful();
+    host.checker.settled(host.now, &inspect);
+    assert_eq!(host.checker.faults(), [], "nothing was touched");
+    host.checker.settled_after_timeout(host.now, HostId(0), &inspect);
+    assert_eq!(host.checker.faults().len(), 1);
 }
 
 #[test]

@@ -130,6 +130,24 @@ fn short_flows_of_drawn_sizes_all_arrive() {
 }
 
 #[test]
+fn no_pause_follows_the_last_answer() {
+    let (mut simulation, _) = two_hosts(links(1, 10_000), 1, |(id, paths), host| {
+        let (local, remote) = ends(paths);
+        if id == SERVER {
+            return host.app(Echo::listen(remote, plain()));
+        }
+        host.app(RequestResponse::new(local, remote, plain(), 3, 100).pausing(Duration::from_secs(1)))
+    });
+    simulation.run_until(Instant::from_secs(60));
+    assert_eq!(simulation.faults(), [""; 0]);
+    let report = simulation.host(CLIENT).reports().remove(0);
+    let ended_at = report.completed_at.unwrap();
+    assert_eq!((report.completed, report.latencies.len()), (1, 3));
+    // Two pauses, and four round trips.
+    assert!((2.0..2.5).contains(&ended_at.as_secs_f64()), "{ended_at:?}");
+}
+
+#[test]
 fn requests_of_drawn_sizes_are_answered_after_drawn_pauses() {
     let ask = |seed| {
         let (mut simulation, _) = two_hosts(links(1, 10_000), 1, |(id, paths), host| {

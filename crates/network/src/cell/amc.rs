@@ -24,6 +24,12 @@ impl CqiThresholds {
         Self(core::array::from_fn(|index| Decibel::from_linear(gamma * (libm::exp2(CQI_EFFICIENCY[index + 1]) - 1.0))))
     }
 
+    /// Returns the SINR that counts for a block whose MCS was chosen at a mean SINR of `reported`. It is at most the
+    /// threshold of the highest CQI: no MCS uses more, so the excess is a reserve against fades.
+    pub(crate) fn used(&self, reported: Decibel) -> Decibel {
+        reported.min(self.0[CQI_MAX - 1])
+    }
+
     /// Writes the CQI of every resource block, given its gain over a mean SINR; zero is out of range. Lengths must be
     /// multiples of [`LANES`].
     #[inline]

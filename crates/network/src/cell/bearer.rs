@@ -70,11 +70,12 @@ impl Bearer {
     /// Puts a packet at the end of the queue, or gives it back if the queue refuses it.
     #[inline]
     pub(crate) fn enqueue(&mut self, mut packet: Cargo, rlc: &RlcConfig, prng: &mut Prng) -> Result<(), Cargo> {
+        // The mean is over all packets that arrive, whether the queue takes them or not.
+        let found_bytes = rlc.early.map(|early| self.average.update(self.queued.bytes, early.averaging));
         if !rlc.queue.admits(self.queued, packet.wire_len()) {
             return Err(packet);
         }
-        if let Some(early) = &rlc.early {
-            let found_bytes = self.average.update(self.queued.bytes, early.averaging);
+        if let (Some(early), Some(found_bytes)) = (&rlc.early, found_bytes) {
             if early.strikes(found_bytes, prng) && !(early.ecn && packet.mark_congestion()) {
                 return Err(packet);
             }
@@ -277,6 +278,19 @@ mod tests {
         assert_eq!((average.update(0, four), average.update(4000, four)), (0, 1000));
         // With a weight of one packet, the mean is the value that this packet finds.
         assert_eq!(average.update(1234, NonZeroU32::MIN), 1234);
+    }
+
+    #[test]
+    fn what_a_full_queue_refuses_counts_in_the_mean() {
+        let averaging = NonZeroU32::new(2).unwrap();
+        let never = Probability::ZERO;
+        let early =
+            EarlyDrop { min: ByteCount(150), max: ByteCount(151), probability_max: never, averaging, ecn: false };
+        let rlc = RlcConfig { queue: Queue::packets(2), early: Some(early), ..RlcConfig::default() };
+        let mut bearer = bearer(&[100, 100], &rlc);
+        (0..40).for_each(|_| assert!(bearer.enqueue(packet(100).into(), &rlc, &mut Prng::new(1)).is_err()));
+        // It approaches the 200 octets that each of them found.
+        assert!((398..=400).contains(&bearer.average.scaled), "{:?}", bearer.average);
     }
 
     #[test]

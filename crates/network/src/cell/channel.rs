@@ -26,6 +26,13 @@ pub(crate) struct Report {
     pub bytes: u32,
 }
 
+impl Report {
+    /// Whether the UE can receive in any group.
+    pub(crate) fn is_in_range(&self) -> bool {
+        self.wideband_cqi > 0 || self.group_cqi.iter().any(|cqi| *cqi > 0)
+    }
+}
+
 /// One UE's channel from one site.
 #[derive(Clone, Debug)]
 pub(crate) struct Channel {
@@ -51,8 +58,10 @@ pub(crate) struct Air {
     pub cqi_delay_ttis: u64,
     /// Whether the scheduler uses the CQIs of groups.
     pub by_group: bool,
-    /// Size of the transport block in all groups at each CQI, octets.
+    /// Size of the transport block in all groups at each CQI, octets; zero if it holds no more than RLC's header.
     pub bytes: [u32; CQI_MAX + 1],
+    /// The least number of groups whose transport block holds more than RLC's header, at each CQI; at most all.
+    pub least_groups: [usize; CQI_MAX + 1],
     /// Size of the transport block in one group at each CQI, octets.
     pub group_bytes: [u32; CQI_MAX + 1],
 }
@@ -82,7 +91,7 @@ impl Channel {
         self.valid_until
     }
 
-    /// Returns by how much the channel at `tti` is better than `reported`, a mean SINR.
+    /// Returns by how much the channel at `tti` is better than `reported`, the SINR of a block's MCS.
     #[inline]
     pub(crate) fn gain_since(&self, reported: Decibel, tti: u64, air: &mut Air) -> Decibel {
         let faded = air.trace.as_mut().map_or(Decibel::ZERO, |trace| trace.mean_at(tti + self.offset_ms));

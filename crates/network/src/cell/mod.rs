@@ -200,6 +200,9 @@ fn air(config: &CellConfig, prng: &mut Prng) -> Air {
     let group_size = amc::group_size(radio.resource_blocks);
     let usable = usize::from(radio.usable_resource_blocks.unwrap_or(radio.resource_blocks));
     let groups = usable / group_size;
+    let header_bytes = config.rlc.rlc_header.0 as u32;
+    let block_bytes = |cqi: usize, groups: usize| amc::transport_block_bytes(cqi as u8, groups * group_size);
+    let carries = |cqi, groups| block_bytes(cqi, groups) > header_bytes;
     let trace = |fading| FadingTrace::new(fading, radio.carrier_hz, resource_blocks, prng);
     Air {
         thresholds: CqiThresholds::new(),
@@ -208,8 +211,9 @@ fn air(config: &CellConfig, prng: &mut Prng) -> Air {
         resource_blocks,
         group_size,
         groups,
-        bytes: core::array::from_fn(|cqi| amc::transport_block_bytes(cqi as u8, groups * group_size)),
-        group_bytes: core::array::from_fn(|cqi| amc::transport_block_bytes(cqi as u8, group_size)),
+        bytes: core::array::from_fn(|cqi| if carries(cqi, groups) { block_bytes(cqi, groups) } else { 0 }),
+        least_groups: core::array::from_fn(|cqi| (1..groups).find(|few| carries(cqi, *few)).unwrap_or(groups)),
+        group_bytes: core::array::from_fn(|cqi| block_bytes(cqi, 1)),
         by_group: scheduler::build(&config.scheduler).is_ok_and(|scheduler| !scheduler.adapts_to_wideband()),
         cqi_delay_ttis: ttis(radio.cqi_delay),
     }

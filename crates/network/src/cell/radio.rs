@@ -134,7 +134,7 @@ impl Radio {
         self.averages.advance(tti);
         self.next_tti = None;
         for site in 0..self.sites.len() {
-            if !(self.sites[site].active.is_empty() && self.sites[site].again.is_empty()) {
+            if self.sites[site].has_data() {
                 self.run_site(site, tti);
             }
         }
@@ -221,12 +221,29 @@ impl Radio {
             if self.away_until[ue] > tti {
                 self.sites[site].send_again(self.away_until[ue], block);
             } else if self.bearers[ue].awaits(block.nr) {
-                used += usize::from(block.groups);
-                self.estimates.count(ue, u32::from(block.groups));
-                self.launch(block, tti);
+                match self.cut_again(block, tti) {
+                    Some(block) => {
+                        used += usize::from(block.groups);
+                        self.estimates.count(ue, u32::from(block.groups));
+                        self.launch(block, tti);
+                    }
+                    None => self.sites[site].send_again(self.channels[ue].valid_until(), block),
+                }
             }
         }
         used
+    }
+
+    /// Lets RLC cut a block anew for an MCS that the channel carries now, if HARQ has given it up: where the channel has
+    /// become worse for good, the old MCS would never arrive. Returns `None` if the UE is out of range.
+    fn cut_again(&mut self, block: Block, tti: u64) -> Option<Block> {
+        if block.attempt > 0 {
+            return Some(block);
+        }
+        let ue = usize::from(block.ue);
+        let report = self.channels[ue].report(ue, tti, &mut self.air);
+        let reported = block.reported.min(self.air.thresholds.used(report.sinr));
+        report.is_in_range().then_some(Block { reported, ..block })
     }
 
     /// Sends new data of a UE in the given groups. Returns false if the UE is out of range.
@@ -247,11 +264,12 @@ impl Radio {
             self.touch(ue);
             return false;
         }
-        let reported = report.sinr;
+        let reported = self.air.thresholds.used(report.sinr);
         self.averages.add(ue, bytes);
         self.touch(ue);
         self.estimates.count(ue, count as u32);
-        if self.bearers[ue].queued().packets == 0 {
+        // A block that holds no more than RLC's header is not worth sending; the grant stays unused.
+        if self.bearers[ue].queued().packets == 0 || u64::from(bytes) <= self.rlc.rlc_header.0 {
             return true;
         }
         let (nr, payload) = self.bearers[ue].fill(bytes, &self.rlc);
@@ -317,8 +335,10 @@ impl Radio {
             self.sites[to].join(ue as u16);
         }
         for (due, block) in core::mem::take(&mut self.sites[from].again) {
-            let site = if usize::from(block.ue) == ue { to } else { from };
-            self.sites[site].send_again(due, block);
+            let moves = usize::from(block.ue) == ue;
+            // A block that waits for a better channel waits no longer than until the UE is at the new site.
+            let due = if moves && due == u64::MAX { away_until } else { due };
+            self.sites[if moves { to } else { from }].send_again(due, block);
             self.wake(due.max(next));
         }
         if self.bearers[ue].queued().packets > 0 {
@@ -335,13 +355,15 @@ impl Radio {
     /// Removes a UE and its packets.
     pub(crate) fn leave(&mut self, ue: usize, lost: &mut Vec<(Gate, Cargo, DropCause)>) {
         self.bearers[ue].flush(Gate(ue as u16 + 1), lost);
-        self.sites[self.channels[ue].site].leave(ue as u16);
+        let site = &mut self.sites[self.channels[ue].site];
+        site.leave(ue as u16);
+        site.again.retain(|(_, block)| usize::from(block.ue) != ue);
         self.touch(ue);
     }
 
-    /// Returns whether there are data for any UE.
+    /// Returns whether there are data for any UE, new or to be sent again.
     pub(crate) fn anyone_waits(&self) -> bool {
-        self.sites.iter().any(|site| !site.active.is_empty())
+        self.sites.iter().any(Site::has_data)
     }
 
     pub(crate) fn set_pace(&mut self, ue: usize, rate: Option<Rate>) {

@@ -15,7 +15,7 @@ pub(crate) struct Block {
     pub groups: u8,
     /// Earlier transmissions since RLC gave it to HARQ.
     pub attempt: u8,
-    /// The mean SINR for which its MCS was chosen.
+    /// The SINR for which its MCS was chosen.
     pub reported: Decibel,
 }
 
@@ -64,6 +64,11 @@ impl Site {
     /// The UEs that may get a share of a TTI.
     pub(crate) fn contenders(&self) -> &[u16] {
         if self.scheduler.reserves() && !self.active.is_empty() { &self.members } else { &self.active }
+    }
+
+    /// Whether there are data for any UE, new or to be sent again.
+    pub(crate) fn has_data(&self) -> bool {
+        !(self.active.is_empty() && self.again.is_empty())
     }
 
     pub(crate) fn send_again(&mut self, due_tti: u64, block: Block) {

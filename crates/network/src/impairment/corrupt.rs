@@ -72,7 +72,7 @@ impl Node for Corrupt {
             (Detection::Detected, Some(mut octets)) => {
                 let mut damaged = bytes_mut(&mut octets);
                 self.flip(&mut damaged);
-                out.forward(Packet::from_raw(damaged.freeze()));
+                out.forward(packet.remade(Packet::from_raw(damaged.freeze())));
             }
         }
     }
@@ -132,7 +132,8 @@ mod tests {
     #[test]
     fn raw_octets_travel_on_damaged() {
         let mut lane = Lane::new(Corrupt::new(1.0, Detection::Detected));
-        lane.send(Packet::from_raw(vec![0; 60].into()), Instant::ZERO);
+        lane.send(Packet::from_raw(vec![0; 60].into()).duplicate(), Instant::ZERO);
+        assert!(lane.arrived[0].1.is_copy());
         let octets = lane.arrived[0].1.raw().unwrap();
         assert_eq!(differing_bits(octets, &[0; 60]), 1);
         assert_eq!(octets.len(), 60);

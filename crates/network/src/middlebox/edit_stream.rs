@@ -36,8 +36,24 @@ pub enum Edit {
 pub struct EditStream {
     from: IpAddr,
     edit: Edit,
-    /// Sequence number of the first octet of data of each edited stream.
-    streams: BTreeMap<(SocketAddr, SocketAddr), SeqNr>,
+    streams: BTreeMap<(SocketAddr, SocketAddr), Stream>,
+}
+
+/// An edited stream: it tells positions from sequence numbers, which begin anew every 4 GiB.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    /// Sequence number of the first octet of data.
+    start: SeqNr,
+    /// The highest position that a segment has reached.
+    highest: i64,
+}
+
+impl Stream {
+    /// Returns the position with this sequence number that is nearest to the highest one so far.
+    fn position(&self, seq: SeqNr) -> i64 {
+        let highest = self.start + self.highest as u32;
+        self.highest + i64::from(seq.since(highest) as i32)
+    }
 }
 
 impl EditStream {
@@ -48,32 +64,39 @@ impl EditStream {
 
     fn pass(&mut self, segment: &mut Segment) {
         if segment.src.ip() == self.from {
-            if segment.flags.contains(Flags::SYN) {
-                self.streams.insert((segment.src, segment.dst), segment.seq + 1);
+            let flow = (segment.src, segment.dst);
+            let start = segment.seq + 1;
+            let is_new = |stream: &Stream| stream.start != start;
+            if segment.flags.contains(Flags::SYN) && self.streams.get(&flow).is_none_or(is_new) {
+                self.streams.insert(flow, Stream { start, highest: 0 });
             }
-            if let Some(&start) = self.streams.get(&(segment.src, segment.dst)) {
-                self.edit.forward(segment, start);
+            if let Some(stream) = self.streams.get_mut(&flow) {
+                let position = stream.position(segment.seq);
+                stream.highest = stream.highest.max(position + segment.payload.len() as i64);
+                self.edit.forward(segment, position);
             }
-        } else if let Some(&start) = self.streams.get(&(segment.dst, segment.src)) {
-            self.edit.backward(segment, start);
+        } else if let Some(stream) = self.streams.get(&(segment.dst, segment.src)) {
+            self.edit.backward(segment, stream);
         }
     }
 }
 
 impl Edit {
-    fn forward(&self, segment: &mut Segment, start: SeqNr) {
+    /// Edits a segment that begins at `position`.
+    fn forward(&self, segment: &mut Segment, position: i64) {
         match self {
-            Self::Overwrite { at, octets } => overwrite(segment, start + *at, octets),
-            Self::Insert { at, octets } => insert(segment, start + *at, octets),
+            Self::Overwrite { at, octets } => overwrite(segment, position, i64::from(*at), octets),
+            Self::Insert { at, octets } => insert(segment, position, i64::from(*at), octets),
         }
     }
 
     /// Translates acknowledgements to the original sequence numbers.
-    fn backward(&self, segment: &mut Segment, start: SeqNr) {
+    fn backward(&self, segment: &mut Segment, stream: &Stream) {
         let Self::Insert { at, octets } = self else { return };
-        let at = start + *at;
+        let at = i64::from(*at);
         let original = |seq: SeqNr| {
-            if seq.before_or_at(at) { seq } else { (seq - octets.len() as u32).max(at) }
+            let position = stream.position(seq);
+            if position <= at { seq } else { stream.start + (position - octets.len() as i64).max(at) as u32 }
         };
         segment.ack = original(segment.ack);
         for block in &mut segment.options.sack {
@@ -82,29 +105,28 @@ impl Edit {
     }
 }
 
-fn overwrite(segment: &mut Segment, at: SeqNr, octets: &[u8]) {
-    let touched = |index: usize| (segment.seq + index as u32).in_window(at, octets.len() as u32);
-    let mut data = BytesMut::from(segment.payload.to_bytes());
-    let mut changed = false;
-    for (index, octet) in data.iter_mut().enumerate().filter(|(index, _)| touched(*index)) {
-        *octet = octets[(segment.seq + index as u32).since(at) as usize];
-        changed = true;
-    }
-    if changed {
-        segment.payload = Payload::from(data.freeze());
-    }
-}
-
-fn insert(segment: &mut Segment, at: SeqNr, octets: &[u8]) {
-    let end = segment.seq + segment.payload.len() as u32;
-    if segment.flags.contains(Flags::SYN) || end.before_or_at(at) && segment.seq != at {
+fn overwrite(segment: &mut Segment, position: i64, at: i64, octets: &[u8]) {
+    let (end, at_end) = (position + segment.payload.len() as i64, at + octets.len() as i64);
+    let (from, until) = (position.max(at), end.min(at_end));
+    if from >= until {
         return;
     }
-    if segment.seq.after(at) {
+    let mut data = BytesMut::from(segment.payload.to_bytes());
+    data[(from - position) as usize..(until - position) as usize]
+        .copy_from_slice(&octets[(from - at) as usize..(until - at) as usize]);
+    segment.payload = Payload::from(data.freeze());
+}
+
+fn insert(segment: &mut Segment, position: i64, at: i64, octets: &[u8]) {
+    let end = position + segment.payload.len() as i64;
+    if segment.flags.contains(Flags::SYN) || end <= at && position != at {
+        return;
+    }
+    if position > at {
         segment.seq += octets.len() as u32;
     } else if !segment.payload.is_empty() {
         let data = segment.payload.to_bytes();
-        let (front, back) = data.split_at(at.since(segment.seq) as usize);
+        let (front, back) = data.split_at((at - position) as usize);
         segment.payload = Payload::from([front, octets, back].concat());
     }
 }
@@ -179,5 +201,20 @@ mod tests {
         let acks: Vec<u32> = passed.iter().map(|segment| segment.ack.since(SeqNr(ISN) + 1)).collect();
         assert_eq!(acks, [3, 4, 4, 5]);
         assert_eq!(passed[1].options.sack[0], SackBlock { start: answer(6).ack, end: answer(9).ack });
+    }
+
+    /// Sequence numbers begin anew after 4 GiB, positions do not.
+    #[test]
+    fn long_streams_are_edited_once() {
+        let gibibytes = (1..=5_u32).map(|number| number.wrapping_mul(1 << 30));
+        let overwrite = Edit::Overwrite { at: 2, octets: Bytes::from_static(b"XYZ") };
+        let sent: Vec<_> = gibibytes.clone().map(|position| data(position, b"abcdef")).collect();
+        assert_eq!(run(overwrite, sent.clone()), sent);
+        let insert = Edit::Insert { at: 4, octets: Bytes::from_static(b"--") };
+        let both_ways = gibibytes.flat_map(|position| [data(position, b"abcdef"), answer(position.wrapping_add(8))]);
+        for passed in run(insert, both_ways.collect()).chunks(2) {
+            let shift = |seq: SeqNr| seq.since(SeqNr(ISN) + 1) % (1 << 30);
+            assert_eq!((shift(passed[0].seq), shift(passed[1].ack)), (2, 6));
+        }
     }
 }

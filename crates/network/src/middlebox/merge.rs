@@ -14,7 +14,8 @@ type Flow = (SocketAddr, SocketAddr);
 /// Holds a data segment for a while and appends later segments of the same flow that continue it.
 ///
 /// The merged segment keeps the options of the first: the mappings of the others are lost (RFC 8684 section 3.3.1 asks
-/// for mappings that survive this).
+/// for mappings that survive this). Segments that differ in ECN marks are not merged, as in receive offload: a mark would
+/// be lost, or count for all (RFC 3168 section 5.3).
 #[derive(Debug)]
 pub struct Merge {
     payload_max: usize,
@@ -42,7 +43,8 @@ impl Merge {
     fn try_join(&mut self, flow: Flow, next: &Segment) -> bool {
         let Some((_, held)) = self.held.get_mut(&flow) else { return false };
         let fits = held.segment().is_some_and(|first| {
-            first.end() == next.seq && first.payload.len() + next.payload.len() <= self.payload_max
+            let continues = first.end() == next.seq && first.ecn == next.ecn;
+            continues && first.payload.len() + next.payload.len() <= self.payload_max
         });
         fits && held.edit(|first| join(first, next))
     }
@@ -104,6 +106,7 @@ mod tests {
     use super::*;
     use crate::testing::{Lane, segment};
     use units::SeqNr;
+    use wire::Ecn;
 
     fn piece(seq: u32, octets: &'static [u8]) -> Segment {
         Segment { seq: SeqNr(seq), payload: Payload::from(octets.to_vec()), flags: Flags::ACK, ..segment(0) }
@@ -119,6 +122,23 @@ mod tests {
         let merged = Segment { ack: SeqNr(9), window: 7, ..piece(100, b"abcdef") };
         assert_eq!(lane.segments(), [merged, piece(106, b"ghi")]);
         assert_eq!(lane.arrived[1].0, 1_000);
+    }
+
+    #[test]
+    fn congestion_marks_survive() {
+        let mut lane = Lane::new(Merge::new(100, Duration::from_millis(1)));
+        let with = |ecn, seq, octets| Segment { ecn, ..piece(seq, octets) };
+        let (capable, marked) = (Ecn::Capable0, Ecn::CongestionExperienced);
+        lane.send_all([
+            with(capable, 100, b"abc"),
+            with(capable, 103, b"de"),
+            with(marked, 105, b"f"),
+            with(marked, 106, b"g"),
+            with(capable, 107, b"h"),
+        ]);
+        lane.run();
+        let merged = [with(capable, 100, b"abcde"), with(marked, 105, b"fg"), with(capable, 107, b"h")];
+        assert_eq!(lane.segments(), merged);
     }
 
     #[test]

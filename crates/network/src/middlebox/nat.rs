@@ -12,12 +12,13 @@ use crate::{DropCause, Node, Output, Packet};
 /// The first external port.
 const PORT_FIRST: u16 = 20_000;
 
-/// Rewrites TCP sources on the inside to ports of one external address, and back.
+/// Rewrites TCP sources to ports of one external address, and back. It does not know which addresses are inside: the
+/// source of a connection from outside to an inside address is rewritten, too.
 ///
 /// Mappings are endpoint-independent. The NAT forgets a mapping that saw no packet for the idle time: the inside gets a
 /// new port next time, and packets from outside no longer reach it. Both directions must pass through the NAT. ICMP
 /// errors are translated together with the packet they quote, so an error about the path's MTU reaches the right host.
-/// Other protocols pass unchanged.
+/// Other protocols and the other address family pass unchanged.
 #[derive(Debug)]
 pub struct Nat {
     external: IpAddr,
@@ -82,11 +83,13 @@ impl Nat {
         error.told_of(self.mapped_out(dst, now)?)
     }
 
-    fn pass_raw(&mut self, octets: &Bytes, now: Instant) -> Result<Option<Packet>, DropCause> {
+    fn pass_raw(&mut self, octets: &Bytes, now: Instant) -> Result<Option<Bytes>, DropCause> {
         match IcmpError::parse(octets) {
+            // The other address family needs no translation.
+            Ok(error) if error.destination().is_ipv4() != self.external.is_ipv4() => Ok(None),
             Ok(error) => {
                 let translated = self.translate_error(&error, now).ok_or(DropCause::NoRoute)?;
-                Ok(Some(Packet::from_raw(translated.into())))
+                Ok(Some(translated.into()))
             }
             Err(ParseError::BadChecksum { .. }) => Err(DropCause::Corruption),
             Err(_) => Ok(None),
@@ -136,7 +139,8 @@ impl Node for Nat {
         });
         if let Some(octets) = packet.raw().filter(|_| !is_tcp) {
             match self.pass_raw(octets, now) {
-                Ok(other) => out.forward(other.unwrap_or(packet)),
+                Ok(Some(translated)) => out.forward(packet.remade(Packet::from_raw(translated))),
+                Ok(None) => out.forward(packet),
                 Err(cause) => out.discard(packet, cause),
             }
             return;
@@ -179,6 +183,17 @@ mod tests {
         assert_eq!(ends, expected);
     }
 
+    /// A connection from outside to an inside address: the inside sees the external address, and its answers find back.
+    #[test]
+    fn who_calls_from_outside_looks_as_if_translated() {
+        let mut lane = Lane::new(Nat::new(external(), IDLE));
+        let outside = SocketAddr::new(external(), 20_000);
+        lane.send(between(SERVER, CLIENT), Instant::ZERO);
+        lane.send(between(CLIENT, outside), Instant::ZERO);
+        let ends: Vec<_> = lane.segments().iter().map(|segment| (segment.src, segment.dst)).collect();
+        assert_eq!(ends, [(outside, CLIENT), (CLIENT, SERVER)]);
+    }
+
     #[test]
     fn ports_of_the_forgotten_are_free_again() {
         let mut nat = Nat::new(external(), IDLE);
@@ -197,6 +212,11 @@ mod tests {
         lane.send(between(ends[1], ends[0]), Instant::ZERO);
         let passed: Vec<_> = lane.segments().iter().map(|segment| (segment.src, segment.dst)).collect();
         assert_eq!(passed, [(ends[0], ends[1]), (ends[1], ends[0])]);
+        let (mut about, mut error) = (Vec::new(), Vec::new());
+        Packet::from_segment(Segment { src: ends[0], dst: ends[1], ..segment(1400) }).emit(&mut about);
+        assert!(TooBig::emit("fd00:3::1".parse().unwrap(), &about, 1280, &mut error));
+        lane.send(Packet::from_raw(error.clone().into()), Instant::ZERO);
+        assert_eq!(lane.arrived[2].1.raw().unwrap(), &error);
     }
 
     #[test]

@@ -31,11 +31,13 @@ impl Split {
 impl Node for Split {
     fn process(&mut self, packet: Option<Packet>, _now: Instant, out: &mut Output) {
         let Some(mut packet) = packet else { return };
+        let mut pieces = Vec::new();
         packet.edit(|segment| {
             while segment.payload.len() > self.payload_max {
-                out.forward(Packet::from_segment(self.cut(segment)));
+                pieces.push(self.cut(segment));
             }
         });
+        pieces.into_iter().for_each(|piece| out.forward(packet.remade(Packet::from_segment(piece))));
         out.forward(packet);
     }
 
@@ -62,6 +64,13 @@ mod tests {
         assert_eq!(summary, expected);
         let joined: Vec<u8> = pieces.iter().flat_map(|piece| piece.payload.to_bytes()).collect();
         assert_eq!(joined, whole.payload.to_bytes());
+    }
+
+    #[test]
+    fn pieces_of_a_copy_are_copies() {
+        let mut lane = Lane::new(Split::new(100));
+        lane.send(Packet::from_segment(segment(250)).duplicate(), Instant::ZERO);
+        assert!(lane.arrived.len() == 3 && lane.arrived.iter().all(|(_, piece)| piece.is_copy()));
     }
 
     #[test]

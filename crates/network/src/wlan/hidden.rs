@@ -205,7 +205,9 @@ impl Wlan {
         let ready = |number: &u16| self.may_send_at(ether, usize::from(*number)).is_some_and(|at| at <= now);
         senders.extend((0..self.config.stations).filter(ready));
         for from in senders.drain(..) {
-            ether.ears[usize::from(from)].engaged = true;
+            let ear = &mut ether.ears[usize::from(from)];
+            // It begins in the same instant as the others, and notices none of them.
+            (ear.engaged, ear.noticed) = (true, false);
             let to = self.stations[usize::from(from)].frames[0].to.0;
             let kind = if self.uses_rts(from) { Kind::Request } else { Kind::Data };
             self.begin(ether, Transmission { from, to, kind }, now, Duration::ZERO);
@@ -363,5 +365,30 @@ impl Wlan {
         self.retry(sender, out);
         let station = &mut self.stations[usize::from(sender)];
         station.counts_from = station.counts_from.max(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::station::Frame;
+    use super::*;
+
+    /// How long after the longer of two frames that begin together the sender of the shorter one counts slots.
+    fn space_after_collision(short: u16, long: u16) -> Duration {
+        let hidden = vec![(StationId(3), StationId(4))];
+        let mut wlan = Wlan::new(WlanConfig { stations: 5, hidden, ..WlanConfig::default() }).unwrap();
+        let mut ether = wlan.ether.take().unwrap();
+        for (station, wire_len) in [(short, 100), (long, 1000)] {
+            wlan.stations[usize::from(station)].push(Frame { packet: None, wire_len, to: Gate(0) });
+        }
+        wlan.start_in(&mut ether, Instant::ZERO);
+        let ends = Instant::ZERO + wlan.duration_of(Transmission { from: long, to: 0, kind: Kind::Data });
+        wlan.run_in(&mut ether, ends, &mut MediumOutput::new());
+        wlan.stations[usize::from(short)].counts_from - ends
+    }
+
+    #[test]
+    fn whoever_sends_notices_no_frame_that_begins_together_with_its_own() {
+        assert_eq!([space_after_collision(1, 2), space_after_collision(2, 1)], [DIFS; 2]);
     }
 }

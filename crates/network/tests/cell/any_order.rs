@@ -132,7 +132,8 @@ fn run(seed: u64) {
     for (ue, sent) in sent.iter().enumerate() {
         let id = UeId(ue as u16);
         let state = rig.cell().ue(id);
-        assert!(state.queue.packets == 0 || state.cqi < 5, "seed {seed}: {state:?}");
+        let waiting = state.queue + state.in_air;
+        assert!(waiting.packets == 0 || state.cqi < 5, "seed {seed}: {state:?}");
         // UEs that stay out of range leave.
         rig.with_cell(last, |cell| cell.leave(id));
         let mut rest = sent.iter();

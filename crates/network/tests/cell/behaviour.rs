@@ -355,6 +355,29 @@ fn a_ue_that_moves_finds_the_better_site() {
     rig.assert_balanced();
 }
 
+/// RLC repeats blocks for the channel as it is, and not while the UE is out of range.
+#[test]
+fn blocks_arrive_although_the_channel_has_become_worse_for_good() {
+    let harq = HarqConfig {
+        block_error_rate: Probability::new(0.5).unwrap(),
+        retransmissions_max: 0,
+        ..HarqConfig::default()
+    };
+    let mut ue = UeConfig::at(Place::flat(500.0, 0.0));
+    // 36.5 dB, out of range, and 6 dB.
+    ue.handovers = vec![(Instant::from_secs(1), 1), (Instant::from_secs(2), 2)];
+    let sites = [0.0, 1e6, 17_000.0].map(|x_m| SiteConfig { place: Place::flat(x_m, 0.0) }).into();
+    let mut rig = Rig::new(CellConfig { sites, ues: vec![ue], radio: without_fading(), harq, ..CellConfig::default() });
+    rig.saturate(60, Instant::from_secs(1));
+    rig.run(Instant::from_millis(1500), false);
+    let ask = |rig: &Rig| (rig.cell().ue(UeId(0)).cqi, rig.network.next_wakeup());
+    assert_eq!(ask(&rig), (0, Some(Instant::from_secs(2))), "nothing is sent out of range");
+    rig.run(Instant::from_secs(10), false);
+    assert_eq!(rig.cell().ue(UeId(0)).in_air.packets, 0);
+    assert_eq!(ask(&rig), (4, None));
+    rig.assert_balanced();
+}
+
 #[test]
 fn sites_serve_their_ues_at_the_same_time() {
     let total = |interference| {
@@ -407,6 +430,21 @@ fn turns_come_as_often_as_they_can() {
         rig.saturate(30, Instant::from_secs(1));
         assert_eq!(longest_gap_ms(&rig, 1), gap_ms, "{scheduler}");
     }
+}
+
+/// At CQI 1 a group of a narrow carrier holds two octets, fewer than RLC's header.
+#[test]
+fn round_robin_gives_no_less_than_a_ue_can_use() {
+    let radio = RadioConfig { resource_blocks: 6, ..without_fading() };
+    let ues = at_m(&[107_000.0; 6]);
+    let mut rig = Rig::new(CellConfig { ues, radio, scheduler: "round-robin".into(), ..CellConfig::default() });
+    let end = Instant::from_secs(30);
+    rig.saturate(4, end);
+    assert_eq!(rig.cell().ue(UeId(0)).cqi, 1);
+    // Three groups hold seven octets, and serve each UE in every third TTI: 3 octets in 3 ms, with 4 for each of the
+    // packets of 1400.
+    let served = (0..6).map(|ue| rig.cell().ue(UeId(ue)).served_bytes / WIRE_LEN);
+    assert_eq!(served.collect::<Vec<_>>(), [21; 6]);
 }
 
 #[test]
@@ -477,6 +515,13 @@ fn one_out_of_reach_takes_no_turn_from_others() {
     }
 }
 
+/// How often a UE waits for more than 4 ms. Failed blocks delay later ones, so packets arrive in bursts.
+fn pauses(rig: &Rig) -> usize {
+    let mut times: Vec<u64> = rig.arrived.iter().map(|(at, ..)| at.as_millis()).collect();
+    times.dedup();
+    times.windows(2).filter(|pair| pair[1] - pair[0] > 4).count()
+}
+
 #[test]
 fn fast_channels_outrun_their_reports() {
     let failures = |speed_kmh| {
@@ -485,13 +530,25 @@ fn fast_channels_outrun_their_reports() {
         let harq = HarqConfig { margin_db: 2.0, ..HarqConfig::default() };
         let mut rig = Rig::new(CellConfig { ues: at_m(&[5000.0]), radio, harq, ..CellConfig::default() });
         rig.saturate(80, Instant::from_secs(2));
-        // Failed blocks delay later ones, so packets arrive in bursts.
-        let mut times: Vec<u64> = rig.arrived.iter().map(|(at, ..)| at.as_millis()).collect();
-        times.dedup();
-        times.windows(2).filter(|pair| pair[1] - pair[0] > 4).count()
+        pauses(&rig)
     };
     let (walk, ride) = (failures(3.0), failures(120.0));
     assert!(walk < 5 && ride > 50, "{walk} {ride}");
+}
+
+/// Near a site the SINR exceeds what the highest MCS needs, and a fade of that reserve harms nothing.
+#[test]
+fn fades_of_what_no_mcs_uses_harm_nothing() {
+    // 31 and 41 dB; the highest MCS needs 24.
+    for distance_m in [900.0, 290.0] {
+        let fading = Some(Fading { profile: Profile::ExtendedPedestrianA, speed_kmh: 30.0 });
+        let radio = RadioConfig { fading, ..RadioConfig::default() };
+        let mut rig = Rig::new(CellConfig { ues: at_m(&[distance_m]), radio, ..CellConfig::default() });
+        let end = Instant::from_secs(5);
+        rig.saturate(80, end);
+        let (pauses, ttis) = (pauses(&rig), end.as_millis() as usize);
+        assert!(pauses * 50 < ttis, "{distance_m} m: {pauses} pauses in {ttis} TTIs");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::Source;
 use crate::traffic::Draw;
 
 /// Sends requests to an [`super::Echo`], one after the other on one connection. Each request follows a pause after the
-/// answer to the previous one. Records how long each answer took.
+/// answer to the previous one; the last answer ends the connection. Records how long each answer took.
 pub struct RequestResponse {
     local: SocketAddr,
     remote: SocketAddr,
@@ -99,18 +99,29 @@ impl RequestResponse {
         let asked = self.end_bytes > 0 && self.next_at.is_none();
         if asked && answered < self.requests && self.received_bytes == self.end_bytes {
             self.report.latencies.push(now - self.asked_at);
+            if answered + 1 == self.requests {
+                return self.finish(connection, endpoint, now);
+            }
             self.next_at = Some(now + Duration::from_secs_f64(self.pauses.draw(&mut self.prng)));
         }
         Ok(())
     }
 
+    fn finish(
+        &mut self,
+        connection: ConnectionId,
+        endpoint: &mut Endpoint,
+        now: Instant,
+    ) -> Result<(), ConnectionError> {
+        self.report.completed = 1;
+        self.report.completed_at = Some(now);
+        endpoint.shutdown(connection, now)
+    }
+
     fn send(&mut self, connection: ConnectionId, endpoint: &mut Endpoint, now: Instant) -> Result<(), ConnectionError> {
-        let answered = self.report.latencies.len() as u64;
         if self.next_at.take_if(|at| *at <= now).is_some() {
-            if answered == self.requests {
-                self.report.completed = 1;
-                self.report.completed_at = Some(now);
-                return endpoint.shutdown(connection, now);
+            if self.requests == 0 {
+                return self.finish(connection, endpoint, now);
             }
             self.asked_at = now;
             self.end_bytes += (self.sizes.draw(&mut self.prng).round() as u64).max(1);

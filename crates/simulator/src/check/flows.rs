@@ -65,6 +65,11 @@ impl Flows {
         self.places_v6.get(&key).copied().unwrap_or_else(|| self.add(key, NO_WORDS))
     }
 
+    /// Returns the number of flows so far.
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
     /// Returns the flow at `place`, with its addresses.
     #[inline]
     pub(super) fn at(&mut self, place: usize) -> (&FlowKey, &mut Flow) {

@@ -39,6 +39,9 @@ use flows::Flows;
 /// Maximum number of faults kept; later ones are usually consequences.
 const FAULTS_MAX: usize = 20;
 
+/// Number of flows that are looked at after a time-out without segments.
+const LOOKS_PER_TIMEOUT: usize = 8;
+
 /// A rule that a host broke.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{at:?} host {} {local} -> {remote}: {broken}", host.0)]
@@ -148,6 +151,8 @@ pub struct Checker {
     hosts: Vec<HostView>,
     /// The flow of the latest segment that a host received or sent, until that host has settled.
     touched: Option<FlowId>,
+    /// The other flows of that host that it has received or sent segments of meanwhile; nearly always none.
+    earlier: Vec<FlowId>,
     faults: Vec<Fault>,
 }
 
@@ -163,6 +168,8 @@ struct FlowId {
 struct HostView {
     flows: Flows,
     connections: Connections,
+    /// The flow to look at first after the next time-out without segments.
+    look_from: usize,
 }
 
 impl Checker {
@@ -211,6 +218,7 @@ impl Checker {
         // A host sends all it can before time goes on, and meanwhile its flight only grows. It is therefore enough to
         // check when the host turns to another flow, or has settled.
         if let Some(before) = before.filter(|before| before.host == host && *before != id) {
+            self.leave_for_now(before);
             self.check_flight(at, before, look);
         }
     }
@@ -226,20 +234,67 @@ impl Checker {
             Arrival::OnlyData => return,
             Arrival::Acknowledgment => {}
         }
-        self.touched = Some(FlowId { host, place });
+        let id = FlowId { host, place };
+        let before = self.touched.replace(id);
+        if let Some(before) = before.filter(|before| before.host == host && *before != id) {
+            self.leave_for_now(before);
+        }
     }
 
-    /// Checks a host that has nothing more to send for now: compares its own state of the latest flow with what the
-    /// segments show.
+    /// Checks a host that has nothing more to send for now: compares its own state of all flows that it has received or
+    /// sent segments of with what the segments show.
     #[inline]
-    pub fn settled<I: Inspect>(&mut self, at: Instant, look: impl FnOnce(&FlowKey) -> Option<I>) {
+    pub fn settled<I: Inspect>(&mut self, at: Instant, look: impl Fn(&FlowKey) -> Option<I>) {
         let Some(id) = self.touched.take() else { return };
+        if !self.earlier.is_empty() {
+            self.settle_earlier(at, id, &look);
+        }
+        self.settle(at, id, look);
+    }
+
+    /// As [`Self::settled`], after a time-out of `host`. If it sent nothing, no segment shows which flow the time-out was
+    /// about: then this looks at some of the host's flows, and at the next ones the next time.
+    pub fn settled_after_timeout<I: Inspect>(
+        &mut self,
+        at: Instant,
+        host: HostId,
+        look: impl Fn(&FlowKey) -> Option<I>,
+    ) {
+        if self.touched.is_some() {
+            return self.settled(at, look);
+        }
+        let view = self.view(host);
+        let (from, count) = (view.look_from, view.flows.len());
+        let looks = count.min(LOOKS_PER_TIMEOUT);
+        view.look_from = (from + looks).checked_rem(count).unwrap_or(0);
+        (from..from + looks).for_each(|place| self.settle(at, FlowId { host, place: place % count }, &look));
+    }
+
+    #[inline(never)]
+    fn settle_earlier<I: Inspect>(&mut self, at: Instant, latest: FlowId, look: &impl Fn(&FlowKey) -> Option<I>) {
+        while let Some(id) = self.earlier.pop() {
+            if id != latest && id.host == latest.host {
+                self.settle(at, id, look);
+            }
+        }
+    }
+
+    #[inline]
+    fn settle<I: Inspect>(&mut self, at: Instant, id: FlowId, look: impl FnOnce(&FlowKey) -> Option<I>) {
         let (key, known) = self.hosts[id.host.0 as usize].flows.at(id.place);
         let Some(seen) = look(key) else { return };
         let flight = if known.has_new_data() { upkeep::flight(known, &seen.flight(), at) } else { None };
         let broken = (flight, upkeep::timers(&seen));
         if broken != (None, None) {
             [broken.0, broken.1].into_iter().flatten().for_each(|broken| self.report(at, id, broken));
+        }
+    }
+
+    /// Remembers a flow until its host has settled.
+    #[inline(never)]
+    fn leave_for_now(&mut self, id: FlowId) {
+        if !self.earlier.contains(&id) {
+            self.earlier.push(id);
         }
     }
 

@@ -86,6 +86,14 @@ impl Candidates<'_> {
         self.channels[usize::from(ue)].report(usize::from(ue), self.tti, self.air).bytes
     }
 
+    /// Returns the least number of groups in which a UE gets data in this TTI: in fewer, RLC's header takes the whole
+    /// block.
+    pub fn least_groups(&mut self, ue: u16) -> usize {
+        let report = self.channels[usize::from(ue)].report(usize::from(ue), self.tti, self.air);
+        let cqi = report.wideband_cqi;
+        self.air.least_groups[usize::from(cqi)]
+    }
+
     /// Returns the octets that a UE gets in this TTI with this group alone; zero if it cannot receive there.
     pub fn group_bytes(&mut self, ue: u16, group: usize) -> u32 {
         let report = self.channels[usize::from(ue)].report(usize::from(ue), self.tti, self.air);

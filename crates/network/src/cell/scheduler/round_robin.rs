@@ -1,5 +1,5 @@
-//! Round robin: the resource block groups of a TTI are dealt out evenly, and the next TTI continues where this one
-//! ended.
+//! Round robin: the resource block groups of a TTI are dealt out evenly, but no UE gets fewer than it can use. The next
+//! TTI continues where this one ended.
 
 use super::{Candidates, Grants, ResourceScheduler};
 
@@ -37,17 +37,24 @@ impl ResourceScheduler for RoundRobin {
     fn share(&mut self, candidates: &mut Candidates<'_>, grants: &mut Grants) {
         self.look_for_reached(candidates);
         let ues = &self.reached;
-        let free = grants.free();
-        let groups_each = (free.len() / ues.len()).max(1);
+        let mut free = grants.free();
+        let groups_each = free.len() / ues.len();
         let begin = ues.partition_point(|ue| *ue <= self.after) % ues.len();
-        // The next TTI begins with the first UE that was left out; if all were served, with the second of them.
-        let served = free.len().min(ues.len());
-        self.after = if served == ues.len() { ues[begin] } else { ues[(begin + served - 1) % ues.len()] };
-        for (turn, group) in free.enumerate() {
+        let in_turn = |turn: usize| ues[(begin + turn) % ues.len()];
+        let mut served = 0;
+        while !free.is_empty() {
+            let ue = in_turn(served);
+            served += 1;
+            let count = groups_each.max(candidates.least_groups(ue)).min(free.len());
+            let rest = free.len() - count;
             // The remainder goes to the last UE in turn.
-            let turn = (turn / groups_each).min(ues.len() - 1);
-            grants.give(group, ues[(begin + turn) % ues.len()]);
+            let is_last = served == ues.len() || rest < candidates.least_groups(in_turn(served));
+            let end = if is_last { free.end } else { free.start + count };
+            (free.start..end).for_each(|group| grants.give(group, ue));
+            free.start = end;
         }
+        // The next TTI begins with the first UE that was left out; if all were served, with the second of them.
+        self.after = if served == ues.len() { ues[begin] } else { in_turn(served - 1) };
     }
 
     fn adapts_to_wideband(&self) -> bool {
