@@ -133,3 +133,34 @@ fn a_rate_that_is_lowered_by_more_than_there_is_is_noted() {
     assert_eq!(flow("{ at = '1 s', raise = '1 Mbit/s' }, { at = '2 s', lower = '2 Mbit/s' }"), [""; 0]);
     assert_eq!(flow("{ at = '1 s', to = '3 Mbit/s' }, { at = '2 s', lower = '2 Mbit/s' }"), [""; 0]);
 }
+
+/// Settings of modules that need another setting.
+#[test]
+fn settings_of_modules_without_effect_are_noted() {
+    let notes = |changes: &[&str]| read(TWO, changes).unwrap().notes();
+    let by_rate = "cooperation.forwarding={ range_packets = 10, shares = \"by-rate\" }";
+    let told = notes(&[by_rate]);
+    assert!(
+        told.len() == 1 && told[0].starts_with("cooperation.forwarding.shares: \"by-rate\" does nothing"),
+        "{told:?}"
+    );
+    let ssrs = ["cooperation.selection.method=ssrs", "target={ bit_rate = \"1 Mbit/s\" }"];
+    assert_eq!(notes(&[&[by_rate], &ssrs[..]].concat()), [""; 0]);
+    let delays = "cooperation.adaptive_congestion.relay_delays=true";
+    let told = notes(&[delays]);
+    let beginning = "cooperation.adaptive_congestion.relay_delays: does nothing";
+    assert!(told.len() == 1 && told[0].starts_with(beginning), "{told:?}");
+    assert_eq!(notes(&[delays, "cooperation.relays=fast-ack"]), [""; 0]);
+    let sharing = |more: &str| notes(&[&format!("cooperation.bandwidth_sharing={{ {more} }}")]);
+    let rest = "nothing beside fixed, which gives the signal of every relay";
+    assert_eq!(
+        sharing("rho = 'eq7.3', fixed = [2.0, 1.0]"),
+        [format!("cooperation.bandwidth_sharing: rho does {rest}")]
+    );
+    assert_eq!(
+        sharing("rho = 'eq7.3', demands = 'estimated', fixed = [2.0, 1.0]"),
+        [format!("cooperation.bandwidth_sharing: rho and demands do {rest}")]
+    );
+    assert_eq!(sharing("fixed = [2.0, 1.0]"), [""; 0]);
+    assert_eq!(sharing("rho = 'eq7.3', demands = 'estimated'"), [""; 0]);
+}

@@ -214,6 +214,10 @@ fn a_user_timeout_of_the_destination_is_named() {
         run_quietly(&demo(&hasty)).faults,
         ["the connection ended early: the destination gave up (user timeout)"]
     );
+    // A viewer would have had all the time.
+    let video = [&hasty[..], &["workload={ kind = \"video\", rate = \"1 Mbit/s\" }"]].concat();
+    let totals = run_quietly(&demo(&video)).results.totals;
+    assert!(totals.duration_s < 5.0 && totals.video.unwrap().stalled_s == 5.0, "{totals:?}");
 }
 
 #[test]

@@ -181,6 +181,13 @@ fn absurd_topologies_are_refused() {
     assert_mistake(read(&twice, &[]), &["x.toml:10:1", "relays[1].name", "earlier relay"]);
     assert_mistake(changed("[[relays]]", "[[relays]]\naddress = \"10.0.0.1\""), &["x.toml:7:1", "already in use"]);
     assert_mistake(changed("[[relays]]", "[[relays]]\naddress = \"fd00::1\""), &["different address families"]);
+    assert_mistake(changed("[[relays]]", "[[relays]]\naddress = \"10.1.0.1\""), &["in use by relay-1 itself"]);
+    assert_mistake(read(SMALL, &["source.address=10.1.0.1"]), &["source.address", "in use by relay-1 itself"]);
+    assert_mistake(read(SMALL, &["source.address=10.1.0.2"]), &["relays[0].address", "in use by the source"]);
+    let local = "[[relays]]\naddress = \"10.1.0.254\"\n";
+    assert!(changed("[[relays]]", local).is_ok());
+    let local = format!("{local}local = [{{ kind = \"tcp\" }}]\n");
+    assert_mistake(changed("[[relays]]", &local), &["in use by the correspondent of relay-1"]);
 }
 
 #[test]
@@ -308,6 +315,52 @@ fn paths_in_a_variant_are_relative_to_the_file() {
     // A table on the command line also determines what its paths are relative to.
     let typed = load(&["workload={ kind = \"file\", path = \"letter\" }".parse().unwrap()]).unwrap();
     assert!(typed.workload.path.unwrap().is_absolute());
+}
+
+/// Files that an extended file names lie beside that file.
+#[test]
+fn paths_in_an_extended_file_are_relative_to_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+    std::fs::create_dir(directory.path().join("base")).unwrap();
+    let text = SMALL.replace("\"generated\"\nsize = \"1 MB\"", "\"file\"\npath = \"letter\"");
+    write("base/b.toml", &format!("{text}[[variants]]\nname = \"a\"\nset = {{ \"workload.path\" = \"note\" }}\n"));
+    write("x.toml", "extends = \"base/b.toml\"\n");
+    write("y.toml", "extends = \"base/b.toml\"\nworkload.path = \"letter\"\n");
+    write("letter", "abc");
+    let load = |name: &str, variant| {
+        let file = directory.path().join(name);
+        let scenario =
+            lab::run::sweep::choose(|changes| lab::scenario::load_file(&file, changes), variant, &[]).unwrap();
+        (scenario.workload.path.clone().unwrap(), lab::run::check_inputs(&scenario))
+    };
+    assert_eq!(load("y.toml", None), ("letter".into(), vec![]));
+    let (path, problems) = load("x.toml", None);
+    assert_eq!(path, std::path::Path::new("base/letter"));
+    let beside = format!("but {} can be", directory.path().join("letter").display());
+    assert!(problems[0].contains("base/letter") && problems[0].contains(&beside), "{problems:?}");
+    write("base/letter", "abc");
+    assert_eq!(load("x.toml", None).1, [""; 0]);
+    assert_eq!(load("y.toml", Some("a")).0, std::path::Path::new("base/note"));
+}
+
+/// Of two changes to a field the later one counts, also if the grid has its value.
+#[test]
+fn the_last_change_counts() {
+    let text = format!("{SMALL}[sweep.grid]\nduration = [\"4 s\", \"5 s\"]\n");
+    let duration = |changes: &[&str]| {
+        let changes: Vec<Override> = changes.iter().map(|text| text.parse().unwrap()).collect();
+        lab::run::sweep::choose(|changes| load("x.toml", &text, changes), None, &changes).unwrap().duration
+    };
+    assert_eq!(duration(&["duration=7 s", "duration=4 s"]), Duration::from_secs(4));
+    assert_eq!(duration(&["duration=4 s", "duration=7 s"]), Duration::from_secs(7));
+}
+
+#[test]
+fn delay_ratios_are_finite() {
+    let bounds = |eta_max: &str| read(SMALL, &[&format!("cooperation.adaptive_congestion.eta_max={eta_max}")]);
+    assert_mistake(bounds("inf"), &["cooperation.adaptive_congestion", "eta_max = inf is not a number", "finite"]);
+    assert_mistake(bounds("0.5"), &["no delay ratio lies between 1 and 0.5"]);
 }
 
 #[test]

@@ -189,6 +189,34 @@ fn a_grid_has_a_panel_for_every_value_of_the_shorter_path() {
     assert_eq!(html.matches("class=\"dots wide\"").count(), 4);
 }
 
+/// The new variant runs twice as long as the old one, in steps twice as long.
+#[test]
+fn curves_of_variants_with_other_durations_have_their_own_times() {
+    let text = format!("{TEXT}[sweep.grid]\n\"connection.mtu\" = [\"1400 B\"]\n")
+        .replace("\"reno\"", "\"newreno\"")
+        .replace("\"connection.congestion\" = \"cubic\"", "duration = \"8 s\"");
+    let plan = Plan::new(|overrides| load("x.toml", &text, overrides), &[], None).unwrap();
+    let mut records = records(&plan);
+    records.iter_mut().filter(|record| record.variant == "new").for_each(|record| record.course.step_s = 2.0);
+    let html = render_sweep(&plan, &records);
+    assert!(html.contains("[1.0,2.0,3.0,4.0,6.0,8.0]"), "the times of both");
+    assert!(html.contains("[2.0,2.0,2.0,2.0,null,null]"), "the old one ends after 4 s");
+}
+
+#[test]
+fn a_report_says_that_it_draws_only_the_first_points() {
+    let left_out = |grid: &str| {
+        let plan = plan(&format!("[sweep.grid]\n{grid}"));
+        let html = render_sweep(&plan, &records(&plan));
+        ["The first 6 of 64 points.", "The first 12 of 16 pictures;"].map(|note| html.contains(note))
+    };
+    let mtus = "\"connection.mtu\" = [\"1400 B\", \"1500 B\", \"4000 B\", \"9000 B\"]\n";
+    let durations = "duration = [\"4 s\", \"5 s\", \"6 s\", \"7 s\"]\n";
+    let schedulers = "\"connection.scheduler\" = [\"lowest-rtt\", \"random\", \"redundant\", \"blest\"]\n";
+    assert_eq!(left_out(&format!("{mtus}{durations}{schedulers}")), [true, true]);
+    assert_eq!(left_out(mtus), [false, false]);
+}
+
 #[test]
 fn a_sweep_that_has_only_begun_has_a_report() {
     let plan = plan(GRID);

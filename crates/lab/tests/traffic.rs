@@ -81,6 +81,41 @@ fn an_owner_who_has_left_neither_asks_nor_waits() {
     assert_eq!((owner.local_video, owner.local_flows), (stayed.relays[0].local_video, stayed.relays[0].local_flows));
 }
 
+/// The playback of these viewers never begins: each waits for all of the time in which there is something to see.
+#[test]
+fn who_never_sees_the_picture_move_waits_all_the_time() {
+    let all = results(&[
+        "workload.kind=video",
+        "workload.rate=0.4 Mbit/s",
+        "workload.connections=3",
+        "workload.video.startup=40 s",
+    ]);
+    let seen = all.totals.video.unwrap();
+    assert_eq!((seen.started_s, seen.waited_s, seen.stalled_s), (None, Some(30.0), 90.0));
+    let video = |more: &str, changes: &[&str]| {
+        let local = format!(
+            "relays[0].local=[{{ kind = \"video\", rate = \"1 Mbit/s\", video = {{ startup = \"20 s\" }}{more} }}]"
+        );
+        let all = results(&[&["workload.kind=none", &local, "duration=20 s"], changes].concat());
+        let seen = all.relays[0].local_video.unwrap();
+        assert_eq!((seen.started_s, seen.waited_s), (None, Some(seen.stalled_s)));
+        seen.stalled_s
+    };
+    assert_eq!(video("", &[]), 20.0);
+    assert_eq!(video("", &["relays[0].leaves=1 s"]), 1.0);
+    assert_eq!(video(", start = \"18500 ms\"", &[]), 1.5);
+    let out = "relays[0].cellular.outages=[{ from = \"0 s\", until = \"20 s\" }]";
+    assert_eq!(video(", start = \"5 s\", stop = \"8 s\"", &[out]), 3.0);
+}
+
+/// Start-up delays count from the start of the video.
+#[test]
+fn a_video_that_begins_late_starts_as_fast() {
+    let (owner, _) = owner("kind = \"video\", rate = \"1 Mbit/s\", video = { startup = \"500 ms\" }, start = \"15 s\"");
+    let seen = owner.local_video.unwrap();
+    assert!((0.5..0.8).contains(&seen.started_s.unwrap()), "{seen:?}");
+}
+
 #[test]
 fn several_viewers_watch_at_the_same_time() {
     let video =
@@ -327,6 +362,12 @@ fn a_subflow_s_own_holes_are_in_the_receive_buffer_alone() {
     assert!(lossy.series.out_of_order_bytes.iter().all(|bytes| *bytes == 0));
     let smooth = results(&["connection.mptcp=false"]);
     let stored = |results: &Results| results.metrics.as_ref().unwrap().totals.receive_buffer_bytes;
+    // What waits at once on three connections is the least that the peak can be.
+    let three = results(&["workload.connections=3", "relays[0].cellular.delay=100 ms"]);
+    let waits = &three.series.out_of_order_bytes;
+    assert!(
+        three.totals.out_of_order_peak_bytes >= *waits.iter().max().unwrap() && waits.iter().any(|bytes| *bytes > 0)
+    );
     assert!(stored(&lossy) > stored(&smooth), "{} {}", stored(&lossy), stored(&smooth));
 }
 

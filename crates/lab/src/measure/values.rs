@@ -21,12 +21,12 @@ pub(crate) fn values(scenario: &Scenario, results: &Results) -> Values {
         values.insert("duration_s".into(), results.totals.duration_s.max(scenario.duration.as_secs_f64()));
     }
     if let Some(video) = &results.totals.video {
-        add_video(&mut values, "video.", video, results.totals.duration_s);
+        add_video(&mut values, "video.", video);
     }
     if let Some(bottleneck) = &results.bottleneck {
         add(&mut values, "bottleneck.", &serde_json::to_value(bottleneck).expect("a link's results are finite"));
     }
-    add_owners(&mut values, &results.relays, results.totals.duration_s);
+    add_owners(&mut values, &results.relays);
     if let Some(metrics) = &results.metrics {
         add_metrics(&mut values, metrics);
         if let Some(selection) = &results.selection {
@@ -38,8 +38,7 @@ pub(crate) fn values(scenario: &Scenario, results: &Results) -> Values {
     }
     add_local(&mut values, "", results.relays.iter().filter_map(|relay| relay.local_ratio()));
     add_analysed_local(&mut values, &results.series, analysis(scenario));
-    let received: Vec<f64> = results.relays.iter().map(|relay| relay.local_received_bytes as f64).collect();
-    insert(&mut values, "local_max_over_min", max_over_min(&received));
+    insert(&mut values, "local_max_over_min", local_max_over_min(&results.relays));
     insert(&mut values, "relay_energy_j", results.energy_j());
     for subflow in &results.subflows {
         *values.entry(format!("path.{}.throughput_bps", subflow.path)).or_default() += subflow.throughput_bps;
@@ -63,21 +62,19 @@ fn at(seconds: f64) -> Instant {
     Instant::from_nanos((seconds * 1e9).round() as u64)
 }
 
-/// Adds the viewers' results in a run of `duration_s`. A viewer whose playback never began waited for all of this time.
-fn add_video(values: &mut Values, prefix: &str, video: &VideoResults, duration_s: f64) {
-    add(values, prefix, &serde_json::to_value(video).expect("what viewers saw is finite"));
-    if video.started_s.is_none() {
-        values.extend(["started_s", "stalled_s"].map(|name| (format!("{prefix}{name}"), duration_s)));
-    }
+/// Adds the viewers' results. A viewer whose playback never began waited for the whole available time.
+fn add_video(values: &mut Values, prefix: &str, video: &VideoResults) {
+    let seen = VideoResults { started_s: video.started_s.or(video.waited_s), waited_s: None, ..*video };
+    add(values, prefix, &serde_json::to_value(seen).expect("what viewers saw is finite"));
 }
 
 /// Adds what owners notice: for each number, the mean over the relays whose owners watch videos or wait for short
 /// flows.
-fn add_owners(values: &mut Values, relays: &[RelayResults], duration_s: f64) {
+fn add_owners(values: &mut Values, relays: &[RelayResults]) {
     let noticed = |relay: &RelayResults| {
         let mut noticed = Values::new();
         if let Some(video) = &relay.local_video {
-            add_video(&mut noticed, "local_video.", video, duration_s);
+            add_video(&mut noticed, "local_video.", video);
         }
         if let Some(flows) = &relay.local_flows {
             add(&mut noticed, "local_flows.", &serde_json::to_value(flows).expect("waits are finite"));
@@ -145,6 +142,12 @@ fn add_local(values: &mut Values, prefix: &str, ratios: impl Iterator<Item = f64
     insert(values, &format!("{prefix}local_ratio_max"), ratios.into_iter().reduce(f64::max));
 }
 
+/// The largest over the smallest amount of own traffic, of the relays that have any.
+fn local_max_over_min(relays: &[RelayResults]) -> Option<f64> {
+    let with_traffic = relays.iter().filter(|relay| relay.has_local_traffic());
+    max_over_min(&with_traffic.map(|relay| relay.local_received_bytes as f64).collect::<Vec<_>>())
+}
+
 fn insert(values: &mut Values, name: &str, value: Option<f64>) {
     values.extend(value.map(|value| (name.to_owned(), value)));
 }
@@ -185,20 +188,38 @@ mod tests {
     /// waits for flows.
     #[test]
     fn owners_are_those_who_watch_and_those_who_wait() {
-        let video = |started_s, stalled_s| RelayResults {
-            local_video: Some(VideoResults { viewers: 1, started_s, stalled_s, ..VideoResults::default() }),
+        let video = |started_s: Option<f64>, stalled_s| RelayResults {
+            local_video: Some(VideoResults {
+                viewers: 1,
+                started_s,
+                waited_s: started_s.is_none().then_some(30.0),
+                stalled_s,
+                ..VideoResults::default()
+            }),
             ..RelayResults::default()
         };
         let flows = LatencyResults { completed: 7, median_s: Some(0.5), ..LatencyResults::default() };
         let waits = RelayResults { local_flows: Some(flows), ..RelayResults::default() };
         let mut values = Values::new();
-        add_owners(&mut values, &[video(Some(2.0), 4.0), video(None, 0.0), waits, RelayResults::default()], 30.0);
+        add_owners(&mut values, &[video(Some(2.0), 4.0), video(None, 30.0), waits, RelayResults::default()]);
         assert_eq!((values["local_video.started_s"], values["local_video.stalled_s"]), (16.0, 17.0));
         assert_eq!((values["local_flows.median_s"], values["local_flows.completed"]), (0.5, 7.0));
-        assert_eq!(values.get("local_flows.p95_s"), None);
+        assert_eq!((values.get("local_flows.p95_s"), values.get("local_video.waited_s")), (None, None));
         let mut values = Values::new();
-        add_owners(&mut values, &[RelayResults::default()], 30.0);
+        add_owners(&mut values, &[RelayResults::default()]);
         assert_eq!(values, Values::new());
+    }
+
+    #[test]
+    fn relays_without_traffic_of_their_own_are_not_the_smallest() {
+        let relay = |demand, local_received_bytes| RelayResults {
+            local_demand_bytes: demand,
+            local_received_bytes,
+            ..RelayResults::default()
+        };
+        let two = [relay(Some(9), 8), relay(None, 2), relay(Some(0), 0)];
+        assert_eq!(local_max_over_min(&two), Some(4.0));
+        assert_eq!(local_max_over_min(&two[2..]), None);
     }
 
     /// Without points, a mean has no value, and neither have the number of outages and the peaks.

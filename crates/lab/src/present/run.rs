@@ -249,8 +249,14 @@ mod tests {
 
     #[test]
     fn what_several_viewers_saw_is_said_to_be_of_all() {
-        let one =
-            VideoResults { viewers: 1, started_s: Some(1.5), stalls: 4, stalled_s: 3.0, frames: 70, buffered_s: 0.0 };
+        let one = VideoResults {
+            viewers: 1,
+            started_s: Some(1.5),
+            stalls: 4,
+            stalled_s: 3.0,
+            frames: 70,
+            ..VideoResults::default()
+        };
         assert_eq!(watched(&one), "started at 1.50 s, stalled 4 times for 3.00 s; 70 frames");
         let ten = VideoResults { viewers: 10, ..one };
         assert_eq!(

@@ -1,15 +1,17 @@
 //! Turns measurements into results.
 
 use simulator::Source;
+use simulator::traffic::video::Screen;
 use transport::error::CloseReason;
 use transport::{ConnectionStats, SubflowId};
+use units::Instant;
 use units::text::Text;
 
 use super::ceased;
 use super::stage::{DESTINATION, Ending, Recorders, Stage};
 use crate::measure::integrity::Delivery;
 use crate::measure::results::{
-    LatencyResults, Manifest, Results, SelectionResults, Series, SubflowResults, Totals, VideoResults,
+    LatencyResults, Manifest, Results, SelectionResults, Series, SubflowResults, Totals, VideoResults, Watched,
 };
 use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario, WorkloadKind};
 
@@ -52,6 +54,9 @@ pub(super) fn assemble(
     let distances_m: Vec<_> = drawn.relays.iter().map(in_cell).collect();
     let (relay_series, mut relays) = recorders.relays.finish(&chosen, &distances_m);
     series.relays = relay_series;
+    // Of several connections, only the ends of windows show how much waits for all of them together.
+    let together = series.out_of_order_bytes.iter().copied().max().unwrap_or_default();
+    totals.out_of_order_peak_bytes = totals.out_of_order_peak_bytes.max(together);
     let (bottleneck_series, bottleneck) = recorders.bottleneck.finish().unzip();
     series.bottleneck = bottleneck_series;
     let Ending { local_video, local_flows, .. } = &stage.ending;
@@ -126,10 +131,16 @@ fn totals(scenario: &Scenario, delivery: &Delivery, stage: &Stage) -> Totals {
         duplicate_bytes: at_destination.duplicate_bytes,
         out_of_order_peak_bytes: at_destination.out_of_order_peak_bytes,
         control: stage.ending.control,
-        video: VideoResults::of(delivered.screens.iter().map(|screen| screen.stats(stage.ended_at))),
+        video: video(scenario, stage, &delivered.screens),
         answers: LatencyResults::of(&delivered.latencies, stage.ended_at),
         ..Totals::default()
     }
+}
+
+/// What the destination's viewers saw.
+fn video(scenario: &Scenario, stage: &Stage, screens: &[Screen]) -> Option<VideoResults> {
+    let (from, until) = (Instant::ZERO, stage.could_end(scenario));
+    VideoResults::of(screens.iter().map(|screen| Watched { stats: screen.stats(stage.ended_at), from, until }))
 }
 
 /// Returns whether a workload that lasts as long as the run delivered nothing. It has no size to fall short of, and
@@ -138,7 +149,8 @@ fn is_in_vain(scenario: &Scenario, totals: &Totals) -> bool {
     scenario.workload.lasts() && totals.delivered_bytes == 0
 }
 
-fn nothing_arrived(scenario: &Scenario, totals: &Totals) -> Option<String> {
+/// Explains that a workload that lasts as long as the run delivered nothing.
+pub(crate) fn nothing_arrived(scenario: &Scenario, totals: &Totals) -> Option<String> {
     is_in_vain(scenario, totals).then(|| {
         format!(
             "nothing arrived within {}: no connection was established, or none of its paths works",
@@ -206,6 +218,11 @@ fn given_up(scenario: &Scenario, stage: &Stage, at_destination: &ConnectionStats
     })
 }
 
+/// Says that the user interrupted a run.
+pub(crate) fn interrupted_after(duration_s: f64) -> String {
+    format!("interrupted after {duration_s:.1} s: the measurements end there")
+}
+
 fn verdict(
     scenario: &Scenario,
     delivery: &Delivery,
@@ -216,7 +233,7 @@ fn verdict(
 ) -> Verdict {
     let mut faults: Vec<String> = given_up.into_iter().chain(stage.simulation.faults()).collect();
     if stage.interrupted {
-        faults.push(format!("interrupted after {:.1} s: the measurements end there", stage.ended_at.as_secs_f64()));
+        faults.push(interrupted_after(stage.ended_at.as_secs_f64()));
     }
     faults.extend(stage.kernel_source.as_ref().and_then(|kernel| kernel.fault()));
     let damage = totals.damage(|| delivery.is_beginning()).or_else(|| totals.difference());

@@ -43,7 +43,7 @@ pub fn workload(scenario: &Scenario) -> Result<Source, RunError> {
             let path = scenario.directory.join(path);
             match read(&path) {
                 Ok(octets) => Ok(Source::Bytes(Bytes::from(octets))),
-                Err(source) => Err(RunError::Unreadable { field: "workload.path".into(), path, source }),
+                Err(source) => Err(unreadable(scenario, "workload.path".into(), &path, source)),
             }
         }
         (WorkloadKind::None, ..) => Ok(Source::Pattern { stream, len: 0 }),
@@ -152,7 +152,7 @@ fn traces_of(
         let Some(path) = &model.trace else {
             return Ok(model.generator().map(|generator| generator.generate(draw(what).below(u64::MAX))));
         };
-        let trace = read_trace(&scenario.directory.join(path), format!("{field}.{name}.trace"))?;
+        let trace = read_trace(scenario, &scenario.directory.join(path), format!("{field}.{name}.trace"))?;
         Ok(Some(match model.offset {
             // One label for both directions, which were recorded together.
             Some(Text(offset)) => offset.apply(trace, draw("trace offset")),
@@ -230,9 +230,23 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|_| io::Error::other("it is not UTF-8 text"))
 }
 
-fn read_trace(path: &Path, field: String) -> Result<Trace, RunError> {
+/// The error for the file at `path` that `field` names. Where the file lies beside the scenario instead of beside the
+/// file that the scenario extends, it says so.
+fn unreadable(scenario: &Scenario, field: String, path: &Path, source: io::Error) -> RunError {
+    let inherited = path.strip_prefix(&scenario.directory).unwrap_or(path);
+    let suffixes =
+        (1..inherited.components().count()).map(|from| inherited.components().skip(from).collect::<PathBuf>());
+    let beside = suffixes.map(|suffix| scenario.directory.join(suffix)).find(|other| other.is_file());
+    let source = match beside {
+        Some(other) => io::Error::new(source.kind(), format!("{source}, but {} can be", other.display())),
+        None => source,
+    };
+    RunError::Unreadable { field, path: path.into(), source }
+}
+
+fn read_trace(scenario: &Scenario, path: &Path, field: String) -> Result<Trace, RunError> {
     match read_text(path) {
         Ok(text) => Trace::parse(&text).map_err(|source| RunError::Trace { field, path: path.into(), source }),
-        Err(source) => Err(RunError::Unreadable { field, path: path.into(), source }),
+        Err(source) => Err(unreadable(scenario, field, path, source)),
     }
 }

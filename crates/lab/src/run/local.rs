@@ -15,8 +15,8 @@ use units::{Duration, Instant, Prng, Rate};
 
 use super::KernelFlow;
 use super::hosts::{Counter, EngineHost, LabHost, host};
-use crate::measure::results::{LatencyResults, VideoResults};
-use crate::scenario::{self, Addresses, LocalKind, LocalTraffic, Scenario, drawing, value_of};
+use crate::measure::results::{LatencyResults, VideoResults, Watched};
+use crate::scenario::{self, Addresses, LocalKind, LocalTraffic, Relay, Scenario, drawing, value_of};
 
 /// First port of a relay's flows.
 const PORT_FIRST: u16 = 20_000;
@@ -47,10 +47,17 @@ struct Flow {
     received: Octets,
     /// Headers of its packets over their payload.
     header_ratio: f64,
-    /// The viewer's screen.
-    screen: Option<Screen>,
+    /// What its viewer sees.
+    view: Option<View>,
     /// Durations of short flows.
     latencies: Option<Latencies>,
+}
+
+/// A viewer's screen, and the time in which there is something to see.
+struct View {
+    screen: Screen,
+    from: Instant,
+    until: Instant,
 }
 
 /// Octets of one flow.
@@ -65,7 +72,7 @@ impl LocalCounts {
     /// Ends the counts: the relay leaves at `now`, and its owner with it. The other ends of the flows stay and continue
     /// to send, but nobody asks for that any more.
     pub fn leave(&mut self, now: Instant) {
-        self.until_left = Some(Seen { video: self.video(now), flows: self.flows(now) });
+        self.until_left = Some(Seen { video: self.video(now, now), flows: self.flows(now) });
         for flow in &mut self.flows {
             flow.received = flow.received.detached();
             flow.demanded = flow.demanded.as_ref().map(Octets::detached);
@@ -82,13 +89,14 @@ impl LocalCounts {
         self.flows.iter().filter(|flow| flow.demanded.is_none()).map(|flow| flow.received.get())
     }
 
-    /// What all viewers together saw until `now`; `None` if there are no viewers.
-    pub fn video(&self, now: Instant) -> Option<VideoResults> {
+    /// What all viewers together saw until `now`; `None` if there are no viewers. They could have watched until `until`.
+    pub fn video(&self, now: Instant, until: Instant) -> Option<VideoResults> {
         if let Some(seen) = &self.until_left {
             return seen.video;
         }
-        let seen = self.flows.iter().filter_map(|flow| flow.screen.as_ref()).map(|screen| screen.stats(now));
-        VideoResults::of(seen)
+        let watched =
+            |view: &View| Watched { stats: view.screen.stats(now), from: view.from, until: view.until.min(until) };
+        VideoResults::of(self.flows.iter().filter_map(|flow| flow.view.as_ref()).map(watched))
     }
 
     /// Durations of short flows until `now`; `None` if there are none.
@@ -195,7 +203,7 @@ pub(super) fn hosts(
     for (local, port) in sections.zip(PORT_FIRST..) {
         let prng = Prng::fork(scenario.seed, &format!("local flow {port} of {}", relay.name));
         let (from, to) = (SocketAddr::new(from, port), SocketAddr::new(at, port));
-        hosts = Adding { scenario, relay: &relay.name, local, from, to, prng, feeds_cell }.add_to(hosts);
+        hosts = Adding { scenario, relay, local, from, to, prng, feeds_cell }.add_to(hosts);
     }
     let Hosts { sources, feeds, sinks, flows } = hosts;
     LocalHosts { sources, feeds, sinks, counts: LocalCounts { flows, until_left: None } }
@@ -204,7 +212,7 @@ pub(super) fn hosts(
 /// A flow that is about to be added.
 struct Adding<'a> {
     scenario: &'a Scenario,
-    relay: &'a str,
+    relay: &'a Relay,
     local: &'a LocalTraffic,
     from: SocketAddr,
     to: SocketAddr,
@@ -257,7 +265,7 @@ impl Adding<'_> {
     /// Adds a source that is an application of the correspondent.
     fn sent_by(&self, hosts: Hosts, source: impl App + 'static) -> Hosts {
         let correspondent = || {
-            let name = format!("correspondent of {}", self.relay);
+            let name = format!("correspondent of {}", self.relay.name);
             host(self.scenario, &name, &[self.from.ip()], Role::Alone)
         };
         Hosts { sources: Some(hosts.sources.unwrap_or_else(correspondent).app(source)), ..hosts }
@@ -340,13 +348,15 @@ impl Adding<'_> {
         });
         let sink = VideoPlayer::new(self.to, self.config(), frames, video.playback());
         let flow = self.flow(Some(source.demanded()), sink.received());
-        let flow = Flow { screen: Some(sink.screen()), ..flow };
+        let leaves = self.relay.leaves.map_or(Instant::FAR_FUTURE, |leaves| Instant::ZERO + leaves.0);
+        let view = View { screen: sink.screen(), from: start(self.local), until: stop(self.local).min(leaves) };
+        let flow = Flow { view: Some(view), ..flow };
         self.sent_by(hosts, source).received_by(sink, flow)
     }
 
     fn flow(&self, demanded: Option<Octets>, received: Octets) -> Flow {
         let header_ratio = self.scenario.header_ratio(self.local);
-        Flow { demanded, received, header_ratio, screen: None, latencies: None }
+        Flow { demanded, received, header_ratio, view: None, latencies: None }
     }
 
     fn config(&self) -> ConnectionConfig {

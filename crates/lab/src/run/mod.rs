@@ -51,6 +51,7 @@ use crate::measure::{BottleneckRecorder, Paths, Recorder, RelayRecorder};
 use crate::scenario::{Hop, Scenario};
 pub use agents::source_settings;
 use assemble::Verdict;
+pub(crate) use assemble::{interrupted_after, nothing_arrived};
 pub use backend::{
     Arrival, Backend, GoesOn, KernelDestination, KernelFlow, KernelSource, Media, Party, Passed, Place, Portals, Seat,
     Standing, VirtualTime,
@@ -72,7 +73,7 @@ use stage::{Recorders, Stage};
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A file that the scenario names cannot be read.
-    #[error("{field}: cannot read {}: {source}\n  help: paths are relative to the scenario file, or in --set to the working directory", path.display())]
+    #[error("{field}: cannot read {}: {source}\n  help: paths are relative to the file that names them, or in --set to the working directory", path.display())]
     Unreadable {
         /// The field that names the file.
         field: String,

@@ -141,6 +141,11 @@ impl<'a> Places<'a> {
         self.visible(field).iter().any(|map| map.contains(field))
     }
 
+    /// The file that sets `field`, by index; the top one if none does.
+    pub fn layer(&self, field: &str) -> usize {
+        self.visible(field).iter().position(|map| map.contains(field)).unwrap_or(0)
+    }
+
     fn visible(&self, field: &str) -> &[SourceMap<'a>] {
         let last = self.0.iter().position(|map| map.replaces(field));
         last.map_or(&self.0, |last| &self.0[..=last])

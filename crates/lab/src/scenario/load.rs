@@ -145,7 +145,7 @@ fn read_scenario<'a>(layers: &'a [Layer], overrides: &[&Override]) -> Result<(Sc
         .map_err(|error| LoadError::mistakes(vec![blame.located(shape::unforeseen(&error))]))?;
     scenario.name_relays();
     scenario.give_wifi_links();
-    scenario.fix_overridden_paths(&blame);
+    scenario.fix_paths(&blame, layers);
     scenario.file.clone_from(&layers[0].name);
     let typed = overrides.iter().filter(|change| change.stands_at().is_none());
     scenario.overrides = typed.map(|change| change.text.clone()).collect();
@@ -221,6 +221,13 @@ impl Blame<'_> {
         complaint.located(|field| self.place(field))
     }
 
+    /// The file whose value `field` has, by index.
+    fn layer(&self, field: &str) -> usize {
+        let last = self.overridden.iter().rev().find(|(path, _)| is_within(field, path));
+        let stands_at = last.and_then(|(_, change)| change.stands_at());
+        self.map.layer(&stands_at.map_or_else(|| self.origins.in_file(field), String::from))
+    }
+
     /// Returns whether the value of `field` comes from the command line.
     fn is_typed(&self, field: &str) -> bool {
         let last = self.overridden.iter().rev().find(|(path, _)| is_within(field, path));
@@ -264,14 +271,16 @@ impl Scenario {
         }
     }
 
-    /// Makes paths from the command line relative to the working directory, instead of to the scenario file.
-    fn fix_overridden_paths(&mut self, blame: &Blame<'_>) {
-        let fix = |path: &mut Option<PathBuf>| {
-            *path = path.take().map(|path| std::path::absolute(&path).unwrap_or(path));
+    /// Makes paths from the command line relative to the working directory, and those from a file that the scenario
+    /// extends to that file, instead of to the scenario file.
+    fn fix_paths(&mut self, blame: &Blame<'_>, layers: &[Layer]) {
+        let fix = |path: &mut Option<PathBuf>, field: &str| {
+            *path = path.take().map(|path| match blame.is_typed(field) {
+                true => std::path::absolute(&path).unwrap_or(path),
+                false => folder(&layers[0], &layers[blame.layer(field)]).join(path),
+            });
         };
-        if blame.is_typed("workload.path") {
-            fix(&mut self.workload.path);
-        }
+        fix(&mut self.workload.path, "workload.path");
         let links = self.relays.iter_mut().enumerate().flat_map(|(index, relay)| {
             [("cellular", &mut relay.cellular), ("wifi", &mut relay.wifi)]
                 .map(|(hop, link)| (format!("relays[{index}].{hop}"), link))
@@ -279,11 +288,16 @@ impl Scenario {
         for (field, link) in links.chain([("bottleneck".into(), &mut self.bottleneck)]) {
             let Some(link) = link else { continue };
             for (name, rate) in [("rate", &mut link.rate), ("uplink.rate", &mut link.uplink.rate)] {
-                match rate {
-                    TextOr::Table(model) if blame.is_typed(&format!("{field}.{name}.trace")) => fix(&mut model.trace),
-                    _ => {}
+                if let TextOr::Table(model) = rate {
+                    fix(&mut model.trace, &format!("{field}.{name}.trace"));
                 }
             }
         }
     }
+}
+
+/// The folder of the file `of`, relative to that of `top` where it can be.
+fn folder<'a>(top: &'a Layer, of: &'a Layer) -> &'a Path {
+    let [top, of] = [top, of].map(|layer| Path::new(&layer.name).parent().unwrap_or(Path::new("")));
+    of.strip_prefix(top).unwrap_or(of)
 }

@@ -4,6 +4,7 @@
 mod first_path;
 mod links;
 mod local;
+mod modules;
 mod one_path;
 mod plain_tcp;
 
@@ -116,6 +117,7 @@ impl Scenario {
         idle.extend(first_path::note(self));
         idle.extend(plain_tcp::note(self));
         idle.extend(one_path::note(self));
+        idle.extend(modules::notes(self));
         idle.extend(self.absent());
         idle.extend(self.first_served());
         let is_priced = self.relays.iter().any(|relay| relay.energy_nj_per_bit.is_some());

@@ -14,4 +14,4 @@ pub use schema::{
     ControlResults, FileDigest, Lateness, Manifest, Results, Series, SubflowResults, SubflowSeries, Totals,
 };
 pub use selection::{Hindsight, Migration, SelectionPoint, SelectionResults};
-pub use users::{LatencyResults, VideoResults};
+pub use users::{LatencyResults, VideoResults, Watched};

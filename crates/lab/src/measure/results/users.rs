@@ -12,11 +12,15 @@ use crate::measure::statistics::mean;
 pub struct VideoResults {
     /// Number of viewers.
     pub viewers: u32,
-    /// When playback began, for the latest viewer; null if it never began for one of them.
+    /// How long after the video's start playback began, for the latest viewer; null if it never began for one of them.
     pub started_s: Option<f64>,
+    /// How long a viewer at most waited for that, if it never began for one of them: that one waited for the whole
+    /// available time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_s: Option<f64>,
     /// Number of stalls after that.
     pub stalls: u32,
-    /// Total length of the stalls.
+    /// Total length of the stalls; the whole available time for a viewer for whom playback never began.
     pub stalled_s: f64,
     /// Frames that arrived completely.
     pub frames: u64,
@@ -24,27 +28,44 @@ pub struct VideoResults {
     pub buffered_s: f64,
 }
 
+/// One viewer.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched {
+    /// What the viewer saw.
+    pub stats: PlaybackStats,
+    /// When the video began.
+    pub from: Instant,
+    /// Until when the viewer could have watched.
+    pub until: Instant,
+}
+
 impl VideoResults {
     /// Results of all viewers together; `None` if there are none.
-    pub fn of(viewers: impl IntoIterator<Item = PlaybackStats>) -> Option<Self> {
-        viewers.into_iter().map(Self::from).reduce(|all, next| Self {
+    pub fn of(viewers: impl IntoIterator<Item = Watched>) -> Option<Self> {
+        let all = viewers.into_iter().map(Self::from).reduce(|all, next| Self {
             viewers: all.viewers + next.viewers,
             started_s: all.started_s.zip(next.started_s).map(|(one, other)| one.max(other)),
+            waited_s: all.waited_s.zip(next.waited_s).map(|(one, other)| one.max(other)),
             stalls: all.stalls + next.stalls,
             stalled_s: all.stalled_s + next.stalled_s,
             frames: all.frames + next.frames,
             buffered_s: all.buffered_s.min(next.buffered_s),
-        })
+        })?;
+        Some(Self { waited_s: all.waited_s.filter(|_| all.started_s.is_none()), ..all })
     }
 }
 
-impl From<PlaybackStats> for VideoResults {
-    fn from(stats: PlaybackStats) -> Self {
+impl From<Watched> for VideoResults {
+    fn from(Watched { stats, from, until }: Watched) -> Self {
+        let since_start_s = |at: Instant| at.saturating_since(from).as_secs_f64();
+        let started_s = stats.started_at.map(since_start_s);
+        let waited_s = started_s.unwrap_or_else(|| since_start_s(until));
         Self {
             viewers: 1,
-            started_s: stats.started_at.map(|at| at.as_secs_f64()),
+            started_s,
+            waited_s: Some(waited_s),
             stalls: stats.stalls,
-            stalled_s: stats.stalled.as_secs_f64(),
+            stalled_s: if started_s.is_some() { stats.stalled.as_secs_f64() } else { waited_s },
             frames: stats.arrived_frames,
             buffered_s: stats.level.as_secs_f64(),
         }
@@ -167,12 +188,37 @@ mod tests {
 
     #[test]
     fn viewers_add_up() {
-        let one =
-            VideoResults { viewers: 1, started_s: Some(2.0), stalls: 1, stalled_s: 0.5, frames: 10, buffered_s: 1.0 };
         assert_eq!(VideoResults::of([]), None);
-        let stats = PlaybackStats { stalls: 1, arrived_frames: 10, ..PlaybackStats::default() };
-        let both = VideoResults::of([stats, stats]).unwrap();
-        assert_eq!((both.viewers, both.stalls, both.frames, both.started_s), (2, 2, 20, None));
-        assert!(one != both);
+        let (from, until) = (Instant::ZERO, Instant::from_secs(9));
+        let seen = |started_s, stalled_s| PlaybackStats {
+            started_at: Some(Instant::from_secs(started_s)),
+            stalls: 1,
+            stalled: Duration::from_secs(stalled_s),
+            arrived_frames: 10,
+            ..PlaybackStats::default()
+        };
+        let both = VideoResults::of([seen(2, 3), seen(4, 1)].map(|stats| Watched { stats, from, until })).unwrap();
+        assert_eq!((both.viewers, both.stalls, both.frames), (2, 2, 20));
+        assert_eq!((both.started_s, both.waited_s, both.stalled_s), (Some(4.0), None, 4.0));
+    }
+
+    /// Of three viewers of a run of 10 s, one saw the video after 2 s and then stalled for half a second.
+    #[test]
+    fn a_viewer_who_never_saw_anything_waited_all_the_time() {
+        let unseen = PlaybackStats::default();
+        let seen = PlaybackStats {
+            started_at: Some(Instant::from_secs(2)),
+            stalled: Duration::from_millis(500),
+            ..PlaybackStats::default()
+        };
+        let viewers =
+            [unseen, unseen, seen].map(|stats| Watched { stats, from: Instant::ZERO, until: Instant::from_secs(10) });
+        let all = VideoResults::of(viewers).unwrap();
+        assert_eq!((all.started_s, all.waited_s, all.stalled_s), (None, Some(10.0), 20.5));
+        let late = Watched { stats: seen, from: Instant::from_secs(1), until: Instant::from_secs(10) };
+        assert_eq!(VideoResults::from(late).started_s, Some(1.0));
+        // It was over before it began.
+        let never = Watched { stats: unseen, from: Instant::from_secs(10), until: Instant::from_secs(9) };
+        assert_eq!(VideoResults::of([never]).unwrap().stalled_s, 0.0);
     }
 }

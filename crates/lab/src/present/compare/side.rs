@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::measure::results::{FileDigest, Results};
-use crate::run::read_text;
+use crate::measure::results::{FileDigest, Results, Totals};
 use crate::run::sweep::{JournalError, ONLY_VARIANT, Record, read_journal};
+use crate::run::{interrupted_after, nothing_arrived, read_text};
 use crate::scenario::Scenario;
 
 /// The file of a run, in its folder.
@@ -129,9 +129,8 @@ impl Side {
         let results: Results = serde_json::from_str(text).map_err(other)?;
         let scenario: Scenario = serde_json::from_value(results.manifest.content.clone()).map_err(other)?;
         let variant = results.manifest.variant.clone().unwrap_or_else(|| ONLY_VARIANT.into());
-        let faults = results.totals.fault(scenario.duration, None).filter(|_| scenario.workload.ends());
         let record = Record {
-            faults: faults.into_iter().collect(),
+            faults: fault(&scenario, &results.totals).into_iter().collect(),
             ..Record::measured(variant, results.manifest.seed, &scenario, &results.reproducible())
         };
         let manifest = results.manifest;
@@ -147,6 +146,20 @@ impl Side {
             records: vec![record],
         })
     }
+}
+
+/// What a run of `scenario` with these totals took for its fault, as far as they tell.
+fn fault(scenario: &Scenario, totals: &Totals) -> Option<String> {
+    if totals.interrupted {
+        return Some(interrupted_after(totals.duration_s));
+    }
+    if scenario.workload.ends() {
+        return totals.fault(scenario.duration, None);
+    }
+    // Runs in which nothing arrived do not count as completed, either.
+    nothing_arrived(scenario, totals)
+        .or_else(|| (!totals.completed).then(|| format!("its connections ended after {:.1} s", totals.duration_s)))
+        .or_else(|| totals.difference())
 }
 
 /// The file of results within `folder`.
@@ -170,6 +183,23 @@ mod tests {
     use super::*;
     use crate::run::sweep::Plan;
     use crate::scenario::load_file;
+
+    #[test]
+    fn what_a_lasting_run_took_for_a_fault_is_one_in_its_results() {
+        let text = "name = \"x\"\nduration = \"10 s\"\nworkload = { kind = \"bulk\" }\n[[relays]]\n\
+                    cellular = { rate = \"1 Mbit/s\", delay = \"5 ms\" }\n";
+        let scenario = crate::scenario::load("x.toml", text, &[]).unwrap();
+        let whole = Totals { completed: true, intact: true, delivered_bytes: 9, duration_s: 10.0, ..Totals::default() };
+        assert_eq!(fault(&scenario, &whole), None);
+        let said = |totals: Totals| fault(&scenario, &totals).unwrap();
+        let nothing = Totals { completed: false, intact: false, delivered_bytes: 0, ..whole.clone() };
+        assert!(said(nothing).contains("nothing arrived within 10 s"));
+        let interrupted = Totals { completed: false, interrupted: true, duration_s: 2.0, ..whole.clone() };
+        assert!(said(interrupted).contains("interrupted after 2.0 s"));
+        let given_up = Totals { completed: false, duration_s: 4.0, ..whole.clone() };
+        assert!(said(given_up).contains("ended after 4.0 s"));
+        assert!(said(Totals { intact: false, ..whole }).contains("differ"));
+    }
 
     /// Results state the scenario as JSON.
     #[test]

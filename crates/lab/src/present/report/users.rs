@@ -4,7 +4,7 @@ use super::html::escape;
 use crate::measure::results::{LatencyResults, Results, VideoResults};
 use crate::present::wording::milliseconds;
 
-const VIDEO: [&str; 6] = ["Viewer", "Started at", "Stalled", "Time stalled", "Frames", "Buffered at the end"];
+const VIDEO: [&str; 6] = ["Viewer", "Started after", "Stalled", "Time stalled", "Frames", "Buffered at the end"];
 const WAITING: [&str; 6] = ["Who", "Complete", "Mean", "Median", "95th percentile", "Longest"];
 /// The note in the table of waiting times about things that did not arrive.
 const UNFINISHED: &str = "<p class=\"note\">\"At least\": what was broken off or missing at the end counts with the \
@@ -99,6 +99,7 @@ mod tests {
             stalled_s: 0.5,
             frames: 1499,
             buffered_s: 1.0,
+            ..VideoResults::default()
         };
         let (head, tail) =
             ("<tr><th scope=\"row\">", "<td>1 time</td><td>0.50 s</td><td>1499</td><td>1.00 s</td></tr>");

@@ -59,6 +59,12 @@ impl Stage {
         cell.ues().into_iter().enumerate().map(itinerary).collect()
     }
 
+    /// When a run that has ended would have ended otherwise: one that broke off, with its duration.
+    pub fn could_end(&self, scenario: &Scenario) -> Instant {
+        let is_over = self.interrupted || self.delivered.borrow().finished();
+        if is_over { self.ended_at } else { self.ended_at.max(Instant::ZERO + scenario.duration) }
+    }
+
     /// Ends the run: nothing after this counts.
     pub(super) fn end(&mut self, scenario: &Scenario) {
         let (source, destination) = (self.stats(SOURCE), self.stats(DESTINATION));
@@ -70,7 +76,7 @@ impl Stage {
             control: self.control(),
             counters: self.path_counters(),
             greedy_bytes: locals().flat_map(|local| local.greedy_bytes()).collect(),
-            local_video: locals().map(|local| local.video(self.ended_at)).collect(),
+            local_video: locals().map(|local| local.video(self.ended_at, self.could_end(scenario))).collect(),
             local_flows: locals().map(|local| local.flows(self.ended_at)).collect(),
             itineraries: self.itineraries(scenario),
             source,

@@ -181,7 +181,7 @@ impl SubflowNumbers {
     }
 }
 
-/// Combines two connections: adds their counts, and appends the subflows of `next`.
+/// Combines two connections: adds their counts, takes the larger peak, and appends the subflows of `next`.
 fn merge(mut all: ConnectionStats, next: ConnectionStats) -> ConnectionStats {
     for (sum, part) in [
         (&mut all.written_bytes, next.written_bytes),
@@ -191,10 +191,27 @@ fn merge(mut all: ConnectionStats, next: ConnectionStats) -> ConnectionStats {
         (&mut all.reinjected_bytes, next.reinjected_bytes),
         (&mut all.duplicate_bytes, next.duplicate_bytes),
         (&mut all.out_of_order_bytes, next.out_of_order_bytes),
-        (&mut all.out_of_order_peak_bytes, next.out_of_order_peak_bytes),
     ] {
         *sum += part;
     }
+    // Their peaks are of different times.
+    all.out_of_order_peak_bytes = all.out_of_order_peak_bytes.max(next.out_of_order_peak_bytes);
     all.subflows.extend(next.subflows);
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peaks_of_several_connections_are_not_added() {
+        let stats = |out_of_order_bytes, out_of_order_peak_bytes| ConnectionStats {
+            out_of_order_bytes,
+            out_of_order_peak_bytes,
+            ..ConnectionStats::default()
+        };
+        let both = merge(stats(2, 5), stats(1, 3));
+        assert_eq!((both.out_of_order_bytes, both.out_of_order_peak_bytes), (3, 5));
+    }
 }

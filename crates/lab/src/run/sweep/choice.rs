@@ -53,10 +53,8 @@ pub fn choose(
         }
         all.extend(changes_of(index, variant));
     }
-    let (points, others): (Vec<Override>, Vec<Override>) =
-        overrides.iter().map(|change| as_point(&base, change)).partition(|change| change.stands_at().is_some());
-    all.extend(points);
-    all.extend(others);
+    // Of several changes to a field the last counts, whether the grid has its value or not.
+    all.extend(overrides.iter().map(|change| as_point(&base, change)));
     let mut scenario = load(&all)?;
     scenario.variant = variant.map(String::from);
     scenario.overrides = overrides.iter().map(|change| change.text.clone()).collect();

@@ -131,9 +131,14 @@ impl Journal {
         self.records.iter().filter(|record| record.build != this_build()).count()
     }
 
-    /// Counts runs for which `are_void` holds as unfinished. Their new records will replace those in the file.
-    pub(super) fn forget(&mut self, are_void: impl Fn(&Record) -> bool) {
-        self.records.retain(|record| !are_void(record));
+    /// Counts runs of `plan` for which `are_void` holds as unfinished. Their new records will replace those in the file.
+    /// Other runs are not repeated, so their records stay.
+    pub(super) fn forget(&mut self, plan: &Plan, are_void: impl Fn(&Record) -> bool) {
+        let (numbers, seeds) = (numbers(plan), plan.seeds.iter().copied().collect::<BTreeSet<_>>());
+        let is_planned = |record: &Record| {
+            seeds.contains(&record.seed) && numbers.contains_key(&(record.variant.as_str(), record.point.as_slice()))
+        };
+        self.records.retain(|record| !(is_planned(record) && are_void(record)));
     }
 
     /// Number of runs of variants or points that `plan` does not have: they are kept.
@@ -315,7 +320,7 @@ mod tests {
         let mut journal = Journal::open(&path, &plan(), false).unwrap();
         journal.add(Record { faults: vec!["lost".into()], ..record(1) }).unwrap();
         journal.add(record(2)).unwrap();
-        journal.forget(|record| !record.faults.is_empty());
+        journal.forget(&plan(), |record| !record.faults.is_empty());
         assert_eq!(journal.records(), [record(2)]);
         drop(journal);
         // It has not been repeated yet.
@@ -324,6 +329,29 @@ mod tests {
         journal.add(record(1)).unwrap();
         drop(journal);
         assert_eq!(Journal::open(&path, &plan(), false).unwrap().records(), [record(2), record(1)]);
+    }
+
+    /// A sweep over other seeds, or fewer points, does not repeat them.
+    #[test]
+    fn faulty_runs_that_are_not_repeated_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.jsonl");
+        let faulty = |record| Record { faults: vec!["lost".into()], build: "another".into(), ..record };
+        let mut journal = Journal::open(&path, &plan(), false).unwrap();
+        journal.add(faulty(record(1))).unwrap();
+        journal.add(faulty(record_at("1500 B", 2))).unwrap();
+        drop(journal);
+        let grown = changed(TEXT, &["connection.mtu=1400 B", "sweep.seeds=2..2"]);
+        let mut journal = Journal::open(&path, &grown, false).unwrap();
+        journal.add(faulty(record(2))).unwrap();
+        journal.forget(&grown, |record| !record.faults.is_empty());
+        assert_eq!(missing(&grown, &journal).len(), 1);
+        journal.add(record(2)).unwrap();
+        journal.finish(&grown).unwrap();
+        let kept = Journal::open(&path, &plan(), false).unwrap();
+        let kept: Vec<(u64, bool)> =
+            kept.records().iter().map(|record| (record.seed, record.faults.is_empty())).collect();
+        assert_eq!(kept, [(2, false), (1, false), (2, true)]);
     }
 
     #[test]

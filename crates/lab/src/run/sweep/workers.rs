@@ -52,7 +52,7 @@ pub fn run_with(
     how: &How<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), JournalError> {
-    journal.forget(|record| !record.faults.is_empty() && record.build != this_build());
+    journal.forget(plan, |record| !record.faults.is_empty() && record.build != this_build());
     let jobs = missing(plan, journal);
     run_jobs(plan, &jobs, journal, workers, how, progress)
 }
@@ -69,7 +69,7 @@ pub fn run_in_turns(
     how: &How<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), JournalError> {
-    journal.forget(|record| !record.faults.is_empty());
+    journal.forget(plan, |record| !record.faults.is_empty());
     let mut jobs = missing(plan, journal);
     jobs.sort_by_key(|job| (job.seed, job.case));
     run_jobs(plan, &jobs, journal, workers, how, progress)

@@ -1,20 +1,24 @@
 //! Addresses of hosts.
 
 use core::net::IpAddr;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::Complaint;
-use crate::scenario::Scenario;
+use crate::scenario::{Addresses, RelayMode, Scenario};
 
 pub(super) fn check_addresses(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let addresses = scenario.addresses();
-    let mut seen: BTreeSet<IpAddr> = BTreeSet::from([addresses.source]);
+    let mut owners = implied_owners(scenario, &addresses);
     let remedy = |address: IpAddr| match address {
         IpAddr::V4(_) => "write the address of a host, like \"10.9.0.2\"",
         IpAddr::V6(_) => "write the address of a host, like \"fd09::2\"",
     };
     if let Some(problem) = of_no_host(addresses.source) {
         found.push(Complaint::new("source.address", problem, remedy(addresses.source)));
+    }
+    if let Some(owner) = owners.insert(addresses.source, "the source".into()) {
+        let problem = format!("{} is already in use by {owner}", addresses.source);
+        found.push(Complaint::new("source.address", problem, "give the source an address of its own"));
     }
     for (index, address) in addresses.paths.iter().enumerate() {
         let field = format!("relays[{index}].address");
@@ -26,11 +30,32 @@ pub(super) fn check_addresses(scenario: &Scenario, found: &mut Vec<Complaint>) {
                 format!("{address} and the source's {} belong to different address families", addresses.source);
             found.push(Complaint::new(&field, problem, "give all hosts IPv4 or all hosts IPv6 addresses"));
         }
-        if !seen.insert(*address) {
-            let problem = format!("{address} is already in use");
-            found.push(Complaint::new(&field, problem, "give every path its own address"));
+        match owners.get(address) {
+            Some(owner) => {
+                let problem = format!("{address} is already in use by {owner}");
+                found.push(Complaint::new(&field, problem, "give every path its own address"));
+            }
+            None => drop(owners.insert(*address, format!("the path over {}", scenario.relays[index].name))),
         }
     }
+}
+
+/// Who has the addresses that a file cannot set: relays, and the hosts that send to their owners.
+fn implied_owners(scenario: &Scenario, addresses: &Addresses) -> BTreeMap<IpAddr, String> {
+    let mut owners = BTreeMap::new();
+    let is_host = scenario.cooperation.relays != RelayMode::MultiHomed;
+    for (relay, (own, correspondent)) in
+        scenario.relays.iter().zip(addresses.relays.iter().zip(&addresses.correspondents))
+    {
+        let has_local = !relay.local.is_empty();
+        if is_host || has_local {
+            owners.insert(*own, format!("{} itself", relay.name));
+        }
+        if has_local {
+            owners.insert(*correspondent, format!("the correspondent of {}", relay.name));
+        }
+    }
+    owners
 }
 
 /// Explains why other hosts of a scenario cannot reach a host at `address`.

@@ -253,9 +253,12 @@ fn check_modules(scenario: &Scenario, found: &mut Vec<Complaint>) {
     check_forwarding(scenario, found);
     if let Some(acc) = &cooperation.adaptive_congestion {
         let field = "cooperation.adaptive_congestion";
-        if !(acc.eta_min >= 1.0 && acc.eta_min < acc.eta_max) {
-            let problem = format!("no delay ratio lies between {} and {}", acc.eta_min, acc.eta_max);
-            found.push(Complaint::new(field, problem, "write 1 <= eta_min < eta_max"));
+        if !(acc.eta_min >= 1.0 && acc.eta_min < acc.eta_max && acc.eta_max.is_finite()) {
+            let problem = match acc.eta_max.is_finite() {
+                true => format!("no delay ratio lies between {} and {}", acc.eta_min, acc.eta_max),
+                false => format!("eta_max = {} is not a number", acc.eta_max),
+            };
+            found.push(Complaint::new(field, problem, "write 1 <= eta_min < eta_max, both finite"));
         }
         if acc.reductions_max == 0 {
             let field = format!("{field}.reductions_max");

@@ -203,8 +203,14 @@ impl<'a> Comparison<'a> {
         };
         let pictures: String = panels.iter().take(PANELS_MAX).map(picture).collect();
         let class = if panels.len() > 1 { "panels" } else { "panel" };
+        let part = match panels.len() {
+            all if all > PANELS_MAX => {
+                format!("<p class=\"note\">The first {PANELS_MAX} of {all} pictures; the table has all points.</p>")
+            }
+            _ => String::new(),
+        };
         format!(
-            "{}<div class=\"{class}\">{pictures}</div>{}",
+            "{}<div class=\"{class}\">{pictures}</div>{part}{}",
             mark::legend(&self.layout.variants),
             self.grid_table(metric, &values)
         )

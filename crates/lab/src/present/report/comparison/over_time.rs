@@ -24,6 +24,8 @@ pub(super) fn section(view: &Comparison<'_>) -> String {
         return String::new();
     }
     let mut figures = String::new();
+    let points = view.layout.points();
+    let part = if points > POINTS_MAX { format!(" The first {POINTS_MAX} of {points} points.") } else { String::new() };
     for (point, column) in view.layout.columns().take(POINTS_MAX) {
         let place = if point.is_empty() { String::new() } else { format!(" at {point}") };
         let quantities: [(&str, Steps); 2] =
@@ -33,7 +35,7 @@ pub(super) fn section(view: &Comparison<'_>) -> String {
             let drawing = chart(view, title, &column.cases, steps, target);
             figures += &figure(
                 &format!("{title} over time"),
-                &caption(view, &place, target),
+                &(caption(view, &place, target) + &part),
                 &mark::legend(&view.layout.variants),
                 &drawing,
             );
@@ -50,17 +52,21 @@ fn caption(view: &Comparison<'_>, place: &str, target: Option<Target>) -> String
 
 fn chart(view: &Comparison<'_>, title: &str, cases: &[usize], steps: Steps, target: Option<Target>) -> String {
     let courses = view.courses();
-    let of_all = || cases.iter().flat_map(|case| &courses[*case]).map(|record| &record.course);
-    let length = of_all().map(|course| steps(course).len()).max().unwrap_or(0);
-    let step_s = of_all().map(|course| course.step_s).fold(0.0, f64::max);
-    let end_s = cases.iter().map(|case| view.plan.cases[*case].scenario.duration.as_secs_f64()).fold(0.0, f64::max);
-    let time_s: Vec<f64> = (1..=length).map(|step| (step as f64 * step_s).min(end_s)).collect();
+    let grids: Vec<Grid> = cases.iter().map(|case| Grid::of(view, *case, &courses[*case], steps)).collect();
+    // Of variants with the same steps, runs that ended sooner count as zero from then on.
+    let length = |grid: &Grid| grids.iter().filter(|other| other.is_like(grid)).map(|other| other.length).max();
+    let times_s: Vec<Vec<f64>> = grids.iter().map(|grid| grid.times_s(length(grid).unwrap_or(0))).collect();
+    let mut time_s = times_s.concat();
+    time_s.sort_by(f64::total_cmp);
+    time_s.dedup();
     let (mut lines, mut ribbons) = (Vec::new(), Vec::new());
     for (variant, case) in cases.iter().enumerate() {
-        let intervals = means(&courses[*case], steps, length);
+        let own_s = &times_s[variant];
+        let intervals = means(&courses[*case], steps, own_s.len());
         let class = mark::class(variant);
         let values = |value: fn(&Interval) -> Option<f64>| -> Vec<Option<f64>> {
-            intervals.iter().map(|interval| interval.as_ref().and_then(value)).collect()
+            let own: Vec<Option<f64>> = intervals.iter().map(|interval| interval.as_ref().and_then(value)).collect();
+            time_s.iter().map(|at_s| value_at(own_s, &own, *at_s)).collect()
         };
         let name = courses[*case].first().map_or(String::new(), |record| record.variant.clone());
         lines.push(Curve { name, class: class.clone(), values: values(|interval| Some(interval.mean)) });
@@ -75,6 +81,45 @@ fn chart(view: &Comparison<'_>, title: &str, cases: &[usize], steps: Steps, targ
     });
     let (stacked, marked_s) = (Vec::new(), Vec::new());
     Chart { label: title, size: HALF, units: RATES, time_s: &time_s, band, marked_s, stacked, ribbons, lines }.svg()
+}
+
+/// The steps of the runs of one case.
+struct Grid {
+    step_s: f64,
+    end_s: f64,
+    length: usize,
+}
+
+impl Grid {
+    fn of(view: &Comparison<'_>, case: usize, records: &[&Record], steps: Steps) -> Self {
+        let courses = || records.iter().map(|record| &record.course);
+        Self {
+            step_s: courses().map(|course| course.step_s).fold(0.0, f64::max),
+            end_s: view.plan.cases[case].scenario.duration.as_secs_f64(),
+            length: courses().map(|course| steps(course).len()).max().unwrap_or(0),
+        }
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        (self.step_s, self.end_s) == (other.step_s, other.end_s)
+    }
+
+    /// The ends of `length` steps.
+    fn times_s(&self, length: usize) -> Vec<f64> {
+        (1..=length).map(|step| (step as f64 * self.step_s).min(self.end_s)).collect()
+    }
+}
+
+/// The height at `at_s` of a line through `values` at `times_s`; `None` outside of it.
+fn value_at(times_s: &[f64], values: &[Option<f64>], at_s: f64) -> Option<f64> {
+    let after = times_s.partition_point(|time_s| *time_s < at_s);
+    let (to_s, to) = (times_s.get(after)?, values[after]?);
+    if *to_s == at_s {
+        return Some(to);
+    }
+    let before = after.checked_sub(1)?;
+    let (from_s, from) = (times_s[before], values[before]?);
+    Some(from + (to - from) * (at_s - from_s) / (to_s - from_s))
 }
 
 /// The mean of every step; runs that had ended by then count as zero.
