@@ -15,10 +15,14 @@ const RELAYS: u64 = 10;
 
 /// Frames of control connections that the destination sent and received, including pure acknowledgements.
 fn control_frames(settings: &[&str]) -> u64 {
+    frames_of(SCENARIO, settings)
+}
+
+fn frames_of(scenario: &str, settings: &[&str]) -> u64 {
     let duration = format!("duration={SECONDS} s");
     let overrides: Vec<Override> =
         settings.iter().copied().chain([duration.as_str()]).map(|text| text.parse().unwrap()).collect();
-    let scenario = load("control-plane.toml", SCENARIO, &overrides).unwrap();
+    let scenario = load("control-plane.toml", scenario, &overrides).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let run = run(&scenario, Some(folder.path()), &mut |_| {}).unwrap();
     assert_eq!(run.faults, [""; 0], "{settings:?}");
@@ -46,11 +50,20 @@ fn a_full_channel_carries_few_control_frames() {
 /// A router needs neither the destination's received data nor the delay to the destination.
 #[test]
 fn relays_that_only_route_are_told_of_ranges_alone() {
-    let with = |delays: &str, relays: &str| {
-        let delays = format!("cooperation.adaptive_congestion.relay_delays={delays}");
-        control_frames(&[&delays, &format!("cooperation.relays={relays}")])
-    };
-    let (spliced, routed) = (with("false", "fast-ack"), with("false", "ip"));
+    let without = "cooperation.adaptive_congestion.relay_delays=false";
+    let (spliced, routed) = (control_frames(&[without]), control_frames(&[without, "cooperation.relays=ip"]));
     assert!(routed > RELAYS * SECONDS && routed + 2 * RELAYS < spliced, "{routed} and {spliced} frames");
-    assert_eq!(with("true", "ip"), routed, "routers report no delay");
+    assert_eq!(control_frames(&["cooperation.relays=ip"]), routed, "routers report no delay");
+}
+
+/// Where relays report neither delays nor shares, the source is not called either.
+#[test]
+fn a_source_that_nobody_has_news_for_is_not_called() {
+    let unshared = SCENARIO.replace("bandwidth_sharing = {}\n", "");
+    assert_ne!(unshared, SCENARIO);
+    let routed = |delays: bool| {
+        let delays = format!("cooperation.adaptive_congestion.relay_delays={delays}");
+        frames_of(&unshared, &["cooperation.relays=ip", "connection.congestion=lia", &delays])
+    };
+    assert_eq!(routed(true), routed(false));
 }
