@@ -3,6 +3,7 @@
  * The rules as a program: questions on standard input, one per line, answers on standard output.
  * crates/kernel-cc/tests/golden.rs asks the engine the same questions.
  *
+ *   kinds                     answers the number of kinds
  *   new KIND                                          a connection without paths
  *   view I CWND SSTHRESH SRTT_NS MIN_RTT_NS MSS REC   visible state of path I; -1: unknown
  *   add I, remove I
@@ -56,7 +57,9 @@ static void end_period(u64 now_ns, const u64 *v)
 
 static void answer(const char *question, u64 i, const u64 *v)
 {
-	if (!strcmp(question, "new")) {
+	if (!strcmp(question, "kinds")) {
+		printf("%d\n", CC_OWN);
+	} else if (!strcmp(question, "new")) {
 		memset(&connection, 0, sizeof(connection));
 		memset(&acc, 0, sizeof(acc));
 		kind = (enum cc_kind)i;

@@ -96,8 +96,12 @@ mod tests {
         let socket = Datagrams::open().unwrap();
         socket.socket.set_nonblocking(false).unwrap();
         for place in ["127.0.0.1:0", "[::1]:0"] {
-            // Not every host has IPv6.
-            let Ok(peer) = UdpSocket::bind(place) else { continue };
+            let peer = match UdpSocket::bind(place) {
+                Ok(peer) => peer,
+                // Not every host has IPv6.
+                Err(why) if place.starts_with('[') => return crate::left_out::leave_out("datagrams over IPv6", why),
+                Err(why) => panic!("{place}: {why}"),
+            };
             let place = peer.local_addr().unwrap();
             socket.send_to(b"there?", place).unwrap();
             let (_, from) = peer.recv_from(&mut [0; 9]).unwrap();

@@ -325,6 +325,17 @@ proptest! {
     }
 }
 
+/// Every controller that the kernel has of the engine's is compared, under the number that it has in C.
+#[test]
+fn no_controller_is_left_out() {
+    let is_the_engines = |name: &&str| build(&ControllerSpec::named(*name)).is_ok();
+    let listed: Vec<_> = kernel_cc::CONTROLLERS.iter().map(|controller| controller.name).collect();
+    let known: Vec<_> = listed.iter().copied().take_while(is_the_engines).collect();
+    assert_eq!(known, KINDS);
+    assert!(!listed[known.len()..].iter().any(is_the_engines), "the engine's come first: {listed:?}");
+    assert_eq!(ask("kinds\n"), [KINDS.len().to_string()], "enum cc_kind");
+}
+
 /// The kernel requests a threshold as after a loss before it reports an expired timer. The second question must find
 /// the same state as in the engine, which is asked only once.
 #[test]

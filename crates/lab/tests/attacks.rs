@@ -236,11 +236,24 @@ fn a_source_that_fell_back_before_anybody_joined_is_named() {
     }
 }
 
+/// The second one turns bad when the case of the first is closed.
 #[test]
 fn several_bad_relays_are_found_out_one_after_the_other() {
+    let bad = ["relays[0].swallows={ from = \"1 s\" }", "relays[1].swallows.from=16 s"];
+    let run = survives(SWALLOWING, &[&bad[..], &["workload.size=18 MB", "cooperation.watch.patience=1 s"]].concat());
+    assert_eq!(run.attacked.guilty, ["relay-1", "relay-2"]);
+    // The honest one needs 48 s for 18 MB.
+    assert!(run.results.totals.duration_s < 45.0, "{}", run.results.totals.duration_s);
+}
+
+/// Both are excluded in one case, in which only the latest excluded is known to be guilty.
+#[test]
+fn of_two_bad_relays_at_once_one_is_found_out() {
     let bad = ["relays[0].swallows={ from = \"1 s\" }", "workload.size=9 MB"];
     let run = survives(SWALLOWING, &bad);
-    assert!(run.results.totals.duration_s < 60.0, "{}", run.results.totals.duration_s);
+    assert!(matches!(&run.attacked.guilty[..], [one] if one != "relay-3"), "{:?}", run.attacked.guilty);
+    // 9 MB at 3 Mbit/s take 24 s.
+    assert!(run.results.totals.duration_s < 45.0, "{}", run.results.totals.duration_s);
 }
 
 #[test]
@@ -280,21 +293,25 @@ fn nobody_is_suspected_while_no_link_is_there() {
     }
 }
 
-/// A middlebox that changes data makes the connection fall back: after that, there is no relay to exclude.
+/// A middlebox that changes data makes the connection fall back: after that, there is no relay to exclude, although the
+/// watch has had the time to suspect one.
 #[test]
 fn a_connection_that_falls_back_is_watched_no_more() {
     const SHIFTED: &str = "
         name = 'shifted'
-        duration = '6 s'
+        duration = '12 s'
         workload = { kind = 'bulk' }
         connection = { checksum = true }
-        cooperation = { watch = {} }
+        cooperation = { watch = { patience = '1 s' } }
         [[relays]]
         name = 'only'
         cellular = { rate = '3 Mbit/s', delay = '20 ms', middleboxes = [{ shift_dsn = { by = 1 } }] }
     ";
     let run = attacked(SHIFTED, &[]);
-    assert!(run.results.totals.delivered_bytes > 1_000_000, "{:?}", run.faults);
+    assert_eq!((run.faults, run.attacked.guilty), (vec![], vec![]));
+    // Only a connection that has fallen back to plain TCP gets data past the middlebox. 3 Mbit/s for 12 s are 4.5 MB.
+    let delivered_bytes = run.results.totals.delivered_bytes;
+    assert!(delivered_bytes > 4_000_000, "{delivered_bytes}");
 }
 
 #[test]
@@ -340,8 +357,19 @@ fn who_swallows_is_found_out_beside_a_relay_with_a_long_queue() {
 
 #[test]
 fn relay_selection_does_without_relays_that_swallow() {
+    let mut were_used = Vec::new();
     for bad in 0..4 {
         let swallows = format!("relays[{bad}].swallows={{ from = \"2 s\" }}");
-        survives(EVERYTHING, &["cooperation.watch={}", &swallows]);
+        let results = survives(EVERYTHING, &["cooperation.watch={}", &swallows]).results;
+        let windows = || results.series.time_s.iter().zip(&results.series.relays[bad].carried_bps);
+        were_used.push(windows().any(|(ends_s, bps)| *ends_s < 2.0 && *bps > 0.0));
+        assert!(
+            windows().all(|(ends_s, bps)| *ends_s < 2.5 || *bps == 0.0),
+            "{bad}: {:?}",
+            windows().collect::<Vec<_>>()
+        );
+        // 6 MB at 4 Mbit/s take 12 s.
+        assert!(results.totals.duration_s < 15.0, "{bad}: {}", results.totals.duration_s);
     }
+    assert!(were_used.contains(&true), "none of them had anything to swallow");
 }

@@ -5,8 +5,8 @@ use std::fs;
 use lab::measure::results::Results;
 use lab::run::run;
 use lab::scenario::{Override, load};
-use pcap_file::pcapng::{Block, PcapNgReader};
-use wire::Segment;
+
+use crate::support::captured::packets_from;
 
 /// Two relays, and a file that takes a few seconds.
 const PATHS: &str = "
@@ -40,20 +40,6 @@ fn run_with(settings: &[&str]) -> Captured {
     let source = scenario.addresses().source;
     let packets = |host: &str| packets_from(source, &fs::read(folder.path().join(host)).unwrap());
     Captured { results: run.results, sent: packets("source.pcapng"), arrived: packets("destination.pcapng") }
-}
-
-/// The packets from `source` in a capture.
-fn packets_from(source: std::net::IpAddr, capture: &[u8]) -> Vec<usize> {
-    let mut reader = PcapNgReader::new(capture).unwrap();
-    let mut packets = Vec::new();
-    while let Some(block) = reader.next_block() {
-        let Ok(Block::EnhancedPacket(packet)) = block else { continue };
-        let segment = Segment::parse(&packet.data.to_vec().into()).unwrap();
-        if segment.src.ip() == source {
-            packets.push(packet.data.len());
-        }
-    }
-    packets
 }
 
 fn largest(packets: &[usize]) -> usize {
@@ -173,7 +159,12 @@ fn behind_relays_that_hold_data() {
                     "cooperation.forwarding.range_packets=100",
                     &format!("relays[*].{hop}.mtu={mtu}"),
                 ]);
-                assert!(hop == "cellular" || largest(&narrow.arrived) <= 1400, "{relays} {hop} {mtu}");
+                let case = format!("{relays} {hop} {mtu}");
+                // A relay with a TCP of its own may join what it has received before the Wi-Fi.
+                let behind = if relays == "fast-ack" && hop == "cellular" { 1500 } else { 1400 };
+                assert!(largest(&narrow.arrived) <= behind, "{case}: {}", largest(&narrow.arrived));
+                let held = narrow.results.series.relays.iter().flat_map(|relay| &relay.hold_queue_bytes).max();
+                assert!(held.is_some_and(|bytes| *bytes > 0), "{case}: nothing was held");
             }
         }
     }

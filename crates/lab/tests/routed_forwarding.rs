@@ -37,6 +37,20 @@ fn held_most(results: &Results) -> u64 {
     results.series.relays.iter().flat_map(|relay| relay.hold_queue_bytes.iter().copied()).max().unwrap_or(0)
 }
 
+/// What relay `index` held at the end of the last window that ends before `at_s`.
+fn held_before(results: &Results, index: usize, at_s: f64) -> u64 {
+    let windows = results.series.time_s.iter().zip(&results.series.relays[index].hold_queue_bytes);
+    windows.take_while(|(ends_s, _)| **ends_s < at_s).last().map_or(0, |(_, held)| *held)
+}
+
+/// When relay `index` holds data: just after it has begun to, and when it holds most.
+fn moments_of_holding(results: &Results, index: usize) -> [f64; 2] {
+    let held = &results.series.relays[index].hold_queue_bytes;
+    let first = held.iter().position(|bytes| *bytes > 0).expect("it holds data");
+    let fullest = (first..held.len()).max_by_key(|window| held[*window]).unwrap();
+    [first, fullest].map(|window| results.series.time_s[window] + 0.02)
+}
+
 #[test]
 fn routers_hold_what_lies_beyond_the_range_and_no_more() {
     let results = run_with(&[]);
@@ -78,8 +92,12 @@ fn a_small_limit_is_kept_and_a_limit_of_zero_holds_nothing() {
 
 #[test]
 fn a_router_that_leaves_while_it_holds_packets_breaks_nothing() {
-    for at in ["0.5 s", "0.7 s", "1.1 s"] {
-        run_with(&[&format!("relays[1].leaves={at}")]);
+    let stays = run_with(&[]);
+    for relay in 0..2 {
+        for at_s in moments_of_holding(&stays, relay) {
+            let results = run_with(&[&format!("relays[{relay}].leaves={at_s:.2} s")]);
+            assert!(held_before(&results, relay, at_s) > 0, "relays[{relay}], {at_s} s: it held nothing");
+        }
     }
 }
 

@@ -17,15 +17,31 @@ fn ends(shown: &str, typed: &str) -> (Pairing<Lender>, Pairing<Borrower>) {
     (relay, Pairing::destination(destination(), "laptop".parse().unwrap(), code(typed), [2; 32]))
 }
 
+/// The way of octets between the two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    ToRelay,
+    ToDestination,
+}
+
+type Ends = (Result<Option<Destination>, PairingError>, Result<Option<Relay>, PairingError>);
+
 /// Exchanges octets in pieces of this size; returns the result at each end.
-fn exchange(
+fn exchange(relay: &mut Pairing<Lender>, borrower: &mut Pairing<Borrower>, piece: usize) -> Ends {
+    exchange_past(relay, borrower, piece, |_, octets| octets)
+}
+
+/// The same with somebody in between, who gets all that is under way one way and returns what arrives.
+fn exchange_past(
     relay: &mut Pairing<Lender>,
     borrower: &mut Pairing<Borrower>,
     piece: usize,
-) -> (Result<Option<Destination>, PairingError>, Result<Option<Relay>, PairingError>) {
+    mut between: impl FnMut(Way, Vec<u8>) -> Vec<u8>,
+) -> Ends {
     let (mut at_relay, mut at_destination) = (Ok(None), Ok(None));
     loop {
-        let (to_relay, to_destination) = (borrower.take_octets(), relay.take_octets());
+        let to_relay = between(Way::ToRelay, borrower.take_octets().to_vec());
+        let to_destination = between(Way::ToDestination, relay.take_octets().to_vec());
         if to_relay.is_empty() && to_destination.is_empty() {
             return (at_relay, at_destination);
         }
@@ -100,26 +116,44 @@ fn a_destination_stays_unpaired_until_the_relay_has_written_it_down() {
     assert!(borrows.handle_octets(&lends.take_octets()).unwrap().is_some());
 }
 
+/// The octets that pass one way if nobody touches them, and how many of them are the last message.
+fn untouched(way: Way) -> (usize, usize) {
+    let (mut lends, mut borrows) = ends("042 117", "042 117");
+    let mut parts = Vec::new();
+    let done = exchange_past(&mut lends, &mut borrows, 1000, |this, octets| {
+        if this == way && !octets.is_empty() {
+            parts.push(octets.len());
+        }
+        octets
+    });
+    assert!(matches!(done, (Ok(Some(_)), Ok(Some(_)))), "{done:?}");
+    (parts.iter().sum(), *parts.last().unwrap())
+}
+
+/// No end is paired if an octet is changed before it has finished. The only one that can have finished is the relay,
+/// when its last message, the confirmation, is changed: it has saved the destination by then.
 #[test]
 fn somebody_in_between_breaks_it() {
-    for at in 0..200 {
-        let (mut lends, mut borrows) = ends("042 117", "042 117");
-        let (mut at_relay, mut at_destination, mut passed) = (Ok(None), Ok(None), 0);
-        for _ in 0..4 {
-            let mut octets = borrows.take_octets().to_vec();
-            if let Some(octet) = octets.get_mut(at - passed.min(at)).filter(|_| passed <= at) {
-                *octet ^= 1;
-            }
-            passed += octets.len();
-            if at_relay == Ok(None) {
-                at_relay = lends.handle_octets(&octets);
-            }
-            if at_destination == Ok(None) {
-                at_destination = borrows.handle_octets(&lends.take_octets());
-            }
-        }
-        if at < passed {
-            assert!(!matches!(at_relay, Ok(Some(_))), "octet {at} of {passed}");
+    for way in [Way::ToRelay, Way::ToDestination] {
+        let (count, last) = untouched(way);
+        assert!(count > 100 && last > 2, "{way:?}: {count} octets, the last message {last}");
+        for (at, change) in (0..count).flat_map(|at| [(at, 1), (at, 0x80)]) {
+            let (mut lends, mut borrows) = ends("042 117", "042 117");
+            let mut passed = 0;
+            let (at_relay, at_destination) = exchange_past(&mut lends, &mut borrows, 1000, |this, mut octets| {
+                if this == way {
+                    if let Some(octet) = at.checked_sub(passed).and_then(|index| octets.get_mut(index)) {
+                        *octet ^= change;
+                    }
+                    passed += octets.len();
+                }
+                octets
+            });
+            let case = format!("{way:?}, octet {at} of {count}, {change:#x}: {at_relay:?}, {at_destination:?}");
+            assert!(passed > at, "{case}: the octet was sent");
+            assert!(!matches!(at_destination, Ok(Some(_))), "{case}");
+            let is_confirmation = way == Way::ToDestination && at >= count - last;
+            assert_eq!(matches!(at_relay, Ok(Some(_))), is_confirmation, "{case}");
         }
     }
 }

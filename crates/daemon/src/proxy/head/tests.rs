@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 
 use super::*;
 
@@ -72,6 +73,8 @@ fn bodies_are_told_by_length_or_chunks() {
         forwarded("PUT http://h/ HTTP/1.1\r\nTransfer-Encoding: Chunked\r\nConnection: transfer-encoding\r\n\r\n");
     assert_eq!(chunked.body, Framing::chunked());
     assert!(head_of(&chunked).contains("Transfer-Encoding: Chunked"), "nobody may take the framing away");
+    let measured = forwarded("PUT http://h/ HTTP/1.1\r\nContent-Length: 5\r\nConnection: Content-length, host\r\n\r\n");
+    assert!(head_of(&measured).contains("\r\nHost: h\r\nContent-Length: 5\r\n"), "{}", head_of(&measured));
 }
 
 #[test]
@@ -152,6 +155,15 @@ fn answers_are_passed_on_without_what_is_the_server_s() {
 }
 
 #[test]
+fn a_server_cannot_take_the_framing_away() {
+    for field in ["Content-Length: 3", "Transfer-Encoding: chunked"] {
+        let text = format!("HTTP/1.1 200 OK\r\n{field}\r\nConnection: content-length, TRANSFER-ENCODING\r\n\r\n");
+        let head = String::from_utf8(answer(&text).unwrap().finish(false)).unwrap();
+        assert_eq!(head, format!("HTTP/1.1 200 OK\r\n{field}\r\nVia: 1.1 anabranch\r\n\r\n"));
+    }
+}
+
+#[test]
 fn how_answers_end() {
     let body = |text: &str| answer(text).map(|answer| answer.body);
     assert_eq!(body("HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\n"), Ok(Framing::NONE));
@@ -207,16 +219,78 @@ proptest! {
         let _ = parse_answer(&octets, ASKED);
         let _ = parse_request(&[b"GET http://h/ HTTP/1.1\r\n", &octets[..], b"\r\n\r\n"].concat());
     }
+}
 
-    /// Whatever a client sends, the octets after the proxy's head are what the proxy takes for its body.
-    #[test]
-    fn heads_hold_one_request(octets in "[ -~\r\n]{0,80}") {
-        let text = format!("GET http://h/ HTTP/1.1\r\n{octets}\r\n\r\n");
-        if let Ok(Some((Request::Forward(forward), _))) = parse_request(text.as_bytes()) {
-            let mut fields = [httparse::EMPTY_HEADER; 200];
-            let mut parsed = httparse::Request::new(&mut fields);
-            let len = forward.head.len();
-            prop_assert_eq!(parsed.parse(&forward.head), Ok(httparse::Status::Complete(len)));
-        }
-    }
+/// Fields that concern the framing of messages, and how the names may be written.
+const DANGEROUS: [&str; 8] =
+    ["Content-Length", "Transfer-Encoding", "Host", "Trailer", "Upgrade", "Keep-Alive", "Proxy-Authorization", "X-Own"];
+
+fn in_any_case(name: &'static str) -> impl Strategy<Value = String> {
+    prop_oneof![Just(name.to_owned()), Just(name.to_ascii_lowercase()), Just(name.to_ascii_uppercase())]
+}
+
+fn dangerous_name() -> impl Strategy<Value = String> {
+    proptest::sample::select(&DANGEROUS[..]).prop_flat_map(in_any_case)
+}
+
+/// One field, usually valid; those of Connection name other fields.
+fn field() -> impl Strategy<Value = String> {
+    let options = proptest::collection::vec(prop_oneof![3 => dangerous_name(), 1 => in_any_case("Close")], 1..4);
+    let connection = prop_oneof![3 => in_any_case("Connection"), 1 => in_any_case("Proxy-Connection")];
+    let length = proptest::sample::select(vec!["0", "5", " 17 ", "5, 5", "+5"]);
+    let coding = proptest::sample::select(vec!["chunked", "Chunked", "gzip", "gzip, chunked"]);
+    prop_oneof![
+        6 => (connection, options).prop_map(|(name, options)| format!("{name}: {}", options.join(" , "))),
+        3 => (in_any_case("Content-Length"), length).prop_map(|(name, length)| format!("{name}:{length}")),
+        3 => (in_any_case("Transfer-Encoding"), coding).prop_map(|(name, coding)| format!("{name}: {coding}")),
+        2 => (dangerous_name(), "[ -~]{0,9}").prop_map(|(name, value)| format!("{name}: {value}")),
+        1 => "[!-~][ -~]{0,19}",
+    ]
+}
+
+/// Runs `check`, which returns whether a head was taken that has a body, with many lists of fields.
+fn with_many_fields(check: impl Fn(&str) -> Result<bool, TestCaseError>) {
+    let with_body = core::cell::Cell::new(0);
+    let config = ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() };
+    let tried = TestRunner::new(config).run(&proptest::collection::vec(field(), 0..5), |fields| {
+        let fields: String = fields.iter().map(|field| format!("{field}\r\n")).collect();
+        with_body.set(with_body.get() + u32::from(check(&fields)?));
+        Ok(())
+    });
+    tried.unwrap_or_else(|error| panic!("{error}"));
+    assert!(with_body.get() > 100, "only {} of 1000 heads were taken and have a body", with_body.get());
+}
+
+/// Whatever a client sends, the octets after the proxy's head are what the proxy takes for its body.
+#[test]
+fn heads_hold_one_request() {
+    with_many_fields(|fields| {
+        let text = format!("POST http://h/ HTTP/1.1\r\n{fields}\r\n");
+        let Ok(Some((Request::Forward(forward), len))) = parse_request(text.as_bytes()) else { return Ok(false) };
+        prop_assert_eq!(len, text.len());
+        let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+        let mut parsed = httparse::Request::new(&mut fields);
+        prop_assert_eq!(parsed.parse(&forward.head), Ok(httparse::Status::Complete(forward.head.len())));
+        prop_assert_eq!(request_body(1, parsed.headers), Ok(forward.body.clone()));
+        let hosts = parsed.headers.iter().filter(|field| field.name.eq_ignore_ascii_case("host"));
+        prop_assert_eq!(hosts.map(|field| field.value).collect::<Vec<_>>(), [b"h"]);
+        Ok(!forward.body.is_done())
+    });
+}
+
+/// Whatever a server sends, the client finds the end of the answer where the proxy does.
+#[test]
+fn heads_hold_one_answer() {
+    with_many_fields(|fields| {
+        let text = format!("HTTP/1.1 200 OK\r\n{fields}\r\n");
+        let Ok(Some((answer, len))) = parse_answer(text.as_bytes(), ASKED) else { return Ok(false) };
+        prop_assert_eq!(len, text.len());
+        let (body, head) = (answer.body.clone(), answer.finish(false));
+        let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+        let mut parsed = httparse::Response::new(&mut fields);
+        prop_assert_eq!(parsed.parse(&head), Ok(httparse::Status::Complete(head.len())));
+        prop_assert_eq!(answer_body(1, false, parsed.headers), Ok(body.clone()));
+        prop_assert!(coding(parsed.headers).is_none() || length(parsed.headers).is_none());
+        Ok(!body.is_done() && body != Framing::UntilClose)
+    });
 }
