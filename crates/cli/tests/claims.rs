@@ -116,17 +116,6 @@ fn on_linux_what_is_computed_is_not_judged() {
     claims(&["--backend", "linux", "--map"]).code(2).stderr(contains("--map"));
 }
 
-/// A missing prerequisite is named in one line.
-#[test]
-fn on_linux_what_is_lacking_is_said() {
-    if kernel_cc::check().is_ok() {
-        return;
-    }
-    let output = claims(&["--backend", "linux", "--ids", "C50"]).code(1).get_output().clone();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.starts_with("error: ") && !said.contains("panicked"), "{said}");
-}
-
 #[test]
 fn with_ns3_what_it_cannot_do_is_not_judged() {
     claims(&["--backend", "ns3", "--ids", "C48,C50"]).code(2).stderr(

@@ -328,7 +328,7 @@ proptest! {
 /// Every controller that the kernel has of the engine's is compared, under the number that it has in C.
 #[test]
 fn no_controller_is_left_out() {
-    let is_the_engines = |name: &&str| build(&ControllerSpec::named(*name)).is_ok();
+    let is_the_engines = |name: &&str| build(&ControllerSpec::named(name)).is_ok();
     let listed: Vec<_> = kernel_cc::CONTROLLERS.iter().map(|controller| controller.name).collect();
     let known: Vec<_> = listed.iter().copied().take_while(is_the_engines).collect();
     assert_eq!(known, KINDS);

@@ -164,3 +164,18 @@ fn settings_of_modules_without_effect_are_noted() {
     assert_eq!(sharing("fixed = [2.0, 1.0]"), [""; 0]);
     assert_eq!(sharing("rho = 'eq7.3', demands = 'estimated'"), [""; 0]);
 }
+
+/// Whoever lets a scenario run longer expects to see more of the rate, not the same minute again.
+#[test]
+fn a_generated_rate_that_repeats_within_the_run_is_noted() {
+    let notes = |changes: &[&str]| read(TWO, changes).unwrap().notes();
+    let rate = |more: &str| format!("relays[1].cellular.rate={{ mean = \"2 Mbit/s\"{more} }}");
+    let long = "duration=61 s";
+    let told = "relays[1].cellular.rate.period: the rate repeats every 60 s, and the run lasts 61 s";
+    assert_eq!(notes(&[&rate(", variation = \"50 %\""), long]), [told]);
+    assert_eq!(notes(&[&rate(", variation = \"50 %\", period = \"61 s\""), long]), [""; 0]);
+    assert_eq!(notes(&[&rate(", variation = \"50 %\""), "duration=60 s"]), [""; 0]);
+    assert_eq!(notes(&[&rate(""), long, "relays[1].cellular.rate.variation=0 %"]), [""; 0], "it is constant");
+    let ends = "workload={ kind = \"generated\", size = \"1 MB\" }";
+    assert_eq!(notes(&[&rate(", variation = \"50 %\""), long, ends]), [""; 0], "the run ends with its data");
+}

@@ -31,4 +31,4 @@ pub use priority::go_first;
 pub use relaying::{Place, Relaying};
 pub use rig::{Rig, one_at_a_time};
 pub use stream::{Digest, pattern, receive_all, receive_rest, send_pattern, send_pattern_from};
-pub use tethered::{Running, Tethered, USB, output};
+pub use tethered::{Running, Tethered, USB, kill_at, output};

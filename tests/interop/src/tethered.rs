@@ -4,8 +4,10 @@ use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use linux::netns::{Keeper, Namespace};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{Rig, available_with, wait_until};
 
@@ -238,6 +240,39 @@ impl Tethered {
             ip mptcp endpoint show; ip mptcp limits show; grep . /proc/sys/net/mptcp/*";
         output(&self.laptop, "sh", &["-c", script])
     }
+}
+
+/// Starts a program again and again, and kills it at each of `moments` after its start, then once more when `is_up`.
+/// After each kill, all of `state` becomes what it was.
+///
+/// # Panics
+/// If something is left behind, or if the program has changed nothing even when it is up.
+#[expect(clippy::disallowed_methods, reason = "other programs work in real time")]
+pub fn kill_at(
+    moments: impl IntoIterator<Item = Duration>,
+    start: impl Fn() -> Running,
+    is_up: impl Fn() -> bool,
+    state: impl Fn() -> String,
+) {
+    let before = state();
+    let mut changed = Vec::new();
+    let mut kill = |program: Running, when: &str| {
+        // It stands still while the state is looked at.
+        kill_process(Pid::from_child(&program.0), Signal::STOP).expect("a program that runs");
+        changed.push(state() != before);
+        drop(program);
+        wait_until(&format!("{when}: all is as it was, {before}"), || state() == before);
+    };
+    for (round, moment) in moments.into_iter().enumerate() {
+        let program = start();
+        thread::sleep(moment);
+        kill(program, &format!("killed in round {round}, after {moment:?}"));
+    }
+    let program = start();
+    wait_until("it is up", is_up);
+    kill(program, "killed when it was up");
+    println!("it had changed the machine when it was killed: {changed:?}");
+    assert_eq!(changed.last(), Some(&true), "a program that is up has changed the machine");
 }
 
 /// Returns the output of a program in a namespace.

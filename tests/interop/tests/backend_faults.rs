@@ -61,22 +61,40 @@ fn survives(text: &str, changes: &[&str], ends: Ends) -> Option<Run> {
     Some(run)
 }
 
-/// One relay leaves with data that it has acknowledged, another stalls for two seconds, and every tenth packet of the
+/// Octets that relay `index` carried in the windows that lie within this span of seconds.
+fn carried_bytes(run: &Run, index: usize, span_s: core::ops::Range<f64>) -> f64 {
+    let series = &run.results.series;
+    let windows = series.time_s.iter().zip(&series.relays[index].carried_bps);
+    let is_within = |ends_s: f64| span_s.start <= ends_s - series.window_s && ends_s <= span_s.end;
+    windows.filter(|(ends_s, _)| is_within(**ends_s)).map(|(_, bps)| bps * series.window_s / 8.0).sum()
+}
+
+/// The target takes all four relays. One relay leaves with data that it has acknowledged, another stalls for two seconds, and every tenth packet of the
 /// control plane is damaged, withheld or replaced.
 #[test]
 fn relays_leave_and_stall_while_messages_are_touched() {
     let changes = [
         "attack.messages=10 %",
+        "target.bit_rate=7 Mbit/s",
         "relays[1].leaves=2 s",
         "relays[2].cellular.outages=[{ from = \"2 s\", until = \"4 s\" }]",
     ];
     let Some(run) = survives(MODULES, &changes, Ends::ENGINES) else { return };
     assert!(run.attacked.messages > 10 && run.attacked.channels > 0, "{:?}", run.attacked);
+    // Both carry data until then; what is under way still arrives.
+    for (relay, silent_s) in [(1, 2.5..60.0), (2, 2.5..4.0)] {
+        let (before, after) = (carried_bytes(&run, relay, 0.0..2.0), carried_bytes(&run, relay, silent_s));
+        assert!(before > 100_000.0 && after == 0.0, "relays[{relay}]: {before} octets, then {after}");
+    }
 }
 
 #[test]
 fn the_kernel_gets_its_data_through_though_a_relay_dies_with_some() {
-    survives(KERNEL, &["relays[0].leaves=1 s", "workload.size=2 MB"], Ends::KERNEL_TO_ENGINE);
+    let Some(run) = survives(KERNEL, &["relays[0].leaves=1 s", "workload.size=2 MB"], Ends::KERNEL_TO_ENGINE) else {
+        return;
+    };
+    let (before, after) = (carried_bytes(&run, 0, 0.0..1.0), carried_bytes(&run, 0, 1.5..60.0));
+    assert!(before > 50_000.0 && after == 0.0, "{before} octets, then {after}");
 }
 
 /// The relay acknowledges data in the destination's name and drops them. The kernel, which keeps all data until the

@@ -18,8 +18,8 @@ use daemon::join::{JoinOptions, Wanted, join, rehearse};
 use daemon::proxy::ProxyConfig;
 use daemon::proxy::choice::Tier;
 use interop::{
-    Daemon, Files, Running, Tethered, USB, ask, both_carried, break_the_watch, carried, in_three_tries, output,
-    wait_for, wait_until,
+    Daemon, Files, Running, Tethered, USB, ask, both_carried, break_the_watch, carried, in_three_tries, kill_at,
+    output, wait_for, wait_until,
 };
 use linux::EngineOptions;
 use linux::netns::Namespace;
@@ -654,7 +654,7 @@ fn child(net: &Tethered) -> Running {
 
 fn run_child(net: &Tethered, mut command: Command) -> Running {
     command.args(["--exact", "join::join_until_killed", "--ignored"]).env("INTEROP_NAMESPACE", net.laptop.name());
-    Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    Running(command.stdout(Stdio::null()).spawn().unwrap())
 }
 
 /// Like a systemd service with `NoNewPrivileges=yes`: a process that has given up its rights cannot run a program with
@@ -677,13 +677,8 @@ fn a_phone_comes_again_where_rights_are_given_up_for_good() {
 #[test]
 fn a_killed_daemon_leaves_nothing_and_the_next_one_starts() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
-    let before = net.state();
-    for round in 0..15_u64 {
-        let child = child(&net);
-        sleep(Duration::from_millis(round * 23));
-        drop(child);
-        wait_until(&format!("round {round}: all is as it was, {before}"), || net.state() == before);
-    }
+    let moments = (0..15).map(|round| Duration::from_millis(round * 23));
+    kill_at(moments, || child(&net), || ask(&net, DEVICE, &Request::Status).is_ok(), || net.state());
     start(&net, options(&[Tier::Primary; 2])).end().unwrap();
     net.laptop.run(control::clean).unwrap().unwrap();
     let place = net.laptop.run(Place::here).unwrap().unwrap();

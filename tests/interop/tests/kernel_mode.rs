@@ -10,7 +10,7 @@ use daemon::control::{self, Place, Request};
 use daemon::join::Wanted;
 use daemon::kernel_mode::{KernelOptions, join, rehearse};
 use daemon::proxy::choice::Tier;
-use interop::{Daemon, Files, Running, Tethered, USB, ask, carried, output, wait_for, wait_until};
+use interop::{Daemon, Files, Running, Tethered, USB, ask, carried, kill_at, output, wait_for, wait_until};
 use linux::netns::Namespace;
 use linux::stop::Stop;
 use linux::uplink::{self, KERNEL};
@@ -287,7 +287,7 @@ fn join_until_killed() {
 fn child(net: &Tethered) -> Running {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "kernel_mode::join_until_killed", "--ignored"]);
-    command.env("INTEROP_NAMESPACE", net.laptop.name()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.env("INTEROP_NAMESPACE", net.laptop.name()).stdout(Stdio::null());
     Running(command.spawn().unwrap())
 }
 
@@ -319,14 +319,9 @@ fn a_killed_daemon_leaves_nothing_and_the_next_one_starts() {
     let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
     net.laptop.ip(["mptcp endpoint add 192.168.42.10 dev usb0 id 7 subflow".into()]).unwrap();
     net.laptop.ip(["mptcp limits set subflows 3 add_addr_accepted 1".into()]).unwrap();
-    let before = net.state();
-    for round in 0..15_u64 {
-        let child = child(&net);
-        // All moments of the set-up, and some later ones.
-        sleep(Duration::from_millis(round * 31));
-        drop(child);
-        wait_until(&format!("round {round}: all is as it was, {before}"), || net.state() == before);
-    }
+    // All moments of the set-up, and some later ones.
+    let moments = (0..15).map(|round| Duration::from_millis(round * 31));
+    kill_at(moments, || child(&net), || net.state().contains("path_manager:userspace"), || net.state());
     start(&net, &[Tier::Primary; 2]).end().unwrap();
     net.laptop.run(control::clean).unwrap().unwrap();
     assert!(net.laptop.run(uplink::clean).unwrap().unwrap().is_empty());

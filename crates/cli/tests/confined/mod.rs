@@ -6,7 +6,7 @@ mod jail;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Output, Stdio};
 
-use jail::{Confinement, Jail};
+use jail::{Confinement, Jail, leave_out};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Two hosts with a link.
@@ -69,6 +69,16 @@ fn somebody_who_is_not_root() {
     let Some(jail) = Jail::new(&Confinement::NotRoot, &[]) else { return };
     assert_demo_leaves_out(&jail, &Confinement::NotRoot, &["need root"]);
     assert_all_refuse(&jail, &Confinement::NotRoot, &["need root"], &[]);
+}
+
+/// A missing prerequisite is named before anything is measured.
+#[test]
+fn claims_on_linux_say_what_is_lacking() {
+    let judge = ["claims", "--backend", "linux", "--ids", "C50"];
+    let Some(jail) = Jail::new(&Confinement::NotRoot, &[]) else { return };
+    assert_fails_in_one_line(&jail.run(&Confinement::NotRoot, &judge), &["need root"]);
+    let Some(jail) = Jail::new(&Confinement::WithoutTun, &[]) else { return };
+    assert_fails_in_one_line(&jail.run(&Confinement::WithoutTun, &judge), &["there is no /dev/net/tun"]);
 }
 
 #[test]
@@ -159,9 +169,12 @@ fn a_full_disk() {
     assert!(jail.path("out/report.html").exists());
 }
 
-/// Whether this build has programs for the kernel.
+/// Whether this build has programs for the kernel; otherwise the test is left out.
 fn has_controllers() -> bool {
-    !matches!(kernel_cc::check(), Err(kernel_cc::Error::NotBuilt | kernel_cc::Error::Btf))
+    match kernel_cc::check() {
+        Err(why @ (kernel_cc::Error::NotBuilt | kernel_cc::Error::Btf)) => leave_out::<()>(&why.to_string()).is_some(),
+        _ => true,
+    }
 }
 
 #[test]

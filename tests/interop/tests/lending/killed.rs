@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use daemon::control;
+use daemon::control::{self, Request};
 use daemon::join::{JoinOptions, Wanted, join};
 use daemon::proxy::ProxyConfig;
 use daemon::relay::{Limit, Mode, Period, RelayOptions, relay};
-use interop::{Files, Running, carried, wait_for, wait_until};
+use interop::{Files, Running, ask, carried, kill_at, wait_for, wait_until};
 use linux::EngineOptions;
 use linux::netns::Namespace;
 use linux::stop::Stop;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{BYTES, Bed, NAMES, sleep, state_of};
+use super::{BYTES, Bed, DEVICE, NAMES, sleep, state_of};
 
 /// Runs as a child of tests in this file, which kill it.
 #[test]
@@ -59,7 +59,7 @@ pub(super) fn child(name: &str, namespace: &Namespace, state: &Path) -> Running 
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", &format!("lending::killed::{name}"), "--ignored", "--nocapture"]);
     command.env("INTEROP_NAMESPACE", namespace.name()).env("INTEROP_STATE", state);
-    Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    Running(command.stdout(Stdio::null()).spawn().unwrap())
 }
 
 /// Returns moments spread over `span`, in no order.
@@ -73,15 +73,19 @@ fn kill_relays(rounds: u64) {
     let _server = bed.net.web_server(files.path(), "0.0.0.0");
     bed.pair(0);
     let (phone, state) = (bed.net.phone(0), bed.state("anna"));
-    let before = state_of(phone);
     let joined = bed.join();
-    let transfer = bed.curl_for(&files, &joined.ready, rounds * 30);
-    for (round, moment) in moments(rounds, Duration::from_millis(2500)).enumerate() {
-        let relay = child("lend_until_killed", phone, &state);
-        sleep(moment);
-        drop(relay);
-        wait_until(&format!("round {round}, {moment:?}: all is as it was, {before}"), || state_of(phone) == before);
-    }
+    let mut transfer = bed.curl_for(&files, &joined.ready, rounds * 30);
+    let carries = || {
+        let status = bed.status();
+        status["uplinks"][1]["lost"].is_null() && carried(&status, 1) > 100_000
+    };
+    kill_at(
+        moments(rounds, Duration::from_millis(2500)),
+        || child("lend_until_killed", phone, &state),
+        carries,
+        || state_of(phone),
+    );
+    assert_eq!(transfer.0.try_wait().unwrap(), None, "it was under way at the last kill");
     wait_for(transfer);
     assert!(files.arrived());
     let relay = bed.lend(0);
@@ -93,13 +97,13 @@ fn kill_destinations(rounds: u64) {
     let Some(bed) = Bed::with_phones(&[0]) else { return };
     bed.pair(0);
     let _relay = bed.lend(0);
-    let (laptop, state, before) = (&bed.net.laptop, bed.state("laptop"), bed.net.state());
-    for (round, moment) in moments(rounds, Duration::from_millis(1200)).enumerate() {
-        let joined = child("join_until_killed", laptop, &state);
-        sleep(moment);
-        drop(joined);
-        wait_until(&format!("round {round}, {moment:?}: all is as it was, {before}"), || bed.net.state() == before);
-    }
+    let (laptop, state) = (&bed.net.laptop, bed.state("laptop"));
+    kill_at(
+        moments(rounds, Duration::from_millis(1200)),
+        || child("join_until_killed", laptop, &state),
+        || ask(&bed.net, DEVICE, &Request::Status).is_ok_and(|status| status["uplinks"][1]["lost"].is_null()),
+        || bed.net.state(),
+    );
     let _joined = bed.join();
     assert!(bed.status()["uplinks"][1]["lost"].is_null());
 }

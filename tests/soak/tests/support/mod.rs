@@ -34,6 +34,7 @@ pub fn run_some(kind: &'static Registration, cases: u64) -> Campaign {
 /// Runs the cases of a kind that failed once.
 pub fn check_regressions(kind: &Registration) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions").join(kind.name);
+    let mut count = 0;
     for entry in std::fs::read_dir(&folder).expect("the folder is there") {
         let file = entry.expect("it can be read").path();
         let text = std::fs::read_to_string(&file).expect("it can be read");
@@ -41,5 +42,7 @@ pub fn check_regressions(kind: &Registration) {
             Outcome::Passed(_) => {}
             other => panic!("{}: {other:?}", file.display()),
         }
+        count += 1;
     }
+    assert!(count > 0, "{} is empty", folder.display());
 }
