@@ -446,13 +446,18 @@ fn an_upload_beside_the_owners_takes_what_they_leave() {
         let cell = Case { lends_up: true, ..*cell };
         let idle = means(&run(&cell), 20.0, 50.0);
         assert!(is_near(idle.spare_up, idle.all_up), "{cell:?}: {idle:?}");
-        let rate = 0.25 * idle.all_up;
-        let owner = Owner::UpStream(Rate::from_bps((rate * 1e6) as u64));
-        let beside = [1, 2, 3].map(|seed| means(&run(&Case { owner, seed, ..cell }), 20.0, 50.0));
-        assert!(beside.iter().all(|beside| beside.owner_up > 0.99 * rate), "{cell:?}: {beside:?}");
-        // Not always known: see docs/relay.md. Over six seeds 0.15 to 0.90 with the long queue, 0.7 on average.
-        let lent = beside.iter().map(|beside| beside.lent_up).sum::<f64>() / 3.0;
-        assert!(lent > 0.3 * (idle.all_up - rate), "{cell:?} of {idle:?}: {beside:?}");
+        // Nothing is random in this direction, so the owner's rate is varied instead of the seed.
+        let shares = [0.20, 0.22, 0.24, 0.26, 0.28, 0.30];
+        let beside = shares.map(|share| {
+            let rate = share * idle.all_up;
+            let owner = Owner::UpStream(Rate::from_bps((rate * 1e6) as u64));
+            let found = means(&run(&Case { owner, ..cell }), 20.0, 50.0);
+            assert!(found.owner_up > 0.99 * rate, "{cell:?}: {found:?}");
+            found.lent_up / (idle.all_up - rate)
+        });
+        // Not always known: see docs/relay.md. With the long queue 0.13 to 0.88.
+        let lent = beside.iter().sum::<f64>() / 6.0;
+        assert!(lent > 0.3, "{cell:?} of {idle:?}: {beside:?}");
         for owner in [Owner::Upload, Owner::FirstUpload] {
             let found = means(&run(&Case { owner, ..cell }), 20.0, 50.0);
             assert!(found.owner_up > 0.98 * idle.all_up && found.spare_up < 0.2, "{cell:?}: {found:?}");
