@@ -69,7 +69,7 @@ fn moments(rounds: u64, span: Duration) -> impl Iterator<Item = Duration> {
 
 fn kill_relays(rounds: u64) {
     let Some(bed) = Bed::with_phones(&[0]) else { return };
-    let files = Files::new(2_000_000 * rounds as usize);
+    let files = Files::new(4_000_000 * rounds as usize);
     let _server = bed.net.web_server(files.path(), "0.0.0.0");
     bed.pair(0);
     let (phone, state) = (bed.net.phone(0), bed.state("anna"));
