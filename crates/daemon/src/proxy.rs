@@ -348,6 +348,8 @@ impl Proxy {
             session.counted = session.counted.filter(|(counted, _)| *counted != ip);
             if let Some(server) = &mut session.server {
                 server.other_family.forget(ip);
+                server.held_back.forget(ip);
+                server.lacks.retain(|lack| !lack.is_over(ip));
             }
         }
         endpoint.remove_local_address(ip, now);

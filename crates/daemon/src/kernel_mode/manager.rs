@@ -161,6 +161,8 @@ struct Subflow {
 #[derive(Clone, Copy, Debug, Default)]
 struct Attempt {
     failures: u32,
+    /// Number of attempts at which the peer's address failed. A subflow that has lived says nothing against its address.
+    unanswered: u32,
     not_before: Instant,
     pending_until: Option<Instant>,
     /// Whether there has been a subflow before.
@@ -216,6 +218,7 @@ impl Manager {
             for (index, attempt) in connection.attempts.iter_mut().enumerate() {
                 let (before, now) = (before.get(index), self.uplinks.get(index));
                 if before != now {
+                    self.totals.failed += u64::from(attempt.pending_until.is_some());
                     let is_same = before.zip(now).is_some_and(|(before, now)| before.has_ways_of(now));
                     let late = if is_same { attempt.open() } else { 0 };
                     *attempt = Attempt { had_one: attempt.had_one, late, ..Attempt::default() };
@@ -321,6 +324,7 @@ impl Manager {
                     attempt.had_one = true;
                 } else {
                     self.totals.failed += 1;
+                    attempt.unanswered += 1;
                 }
                 if lived >= SUCCESS {
                     attempt.failures = 0;
@@ -332,6 +336,7 @@ impl Manager {
             // The handshake was refused or got no answer.
             None if connection.attempt(index).pending_until.is_some() => {
                 self.totals.failed += 1;
+                connection.attempt(index).unanswered += 1;
                 connection.attempt(index).fail(now);
             }
             None => {}
@@ -423,6 +428,8 @@ impl Manager {
             if let Some(connection) = self.connections.get_mut(&token) {
                 connection.is_found = is_found;
                 connection.subflows = subflows;
+                // The events of their ends were lost.
+                connection.attempts.iter_mut().for_each(|attempt| attempt.late = 0);
             }
         }
         self.touched.extend(self.connections.keys());
@@ -438,7 +445,8 @@ impl Manager {
         for token in core::mem::take(&mut self.touched) {
             let Some(connection) = self.connections.get_mut(&token) else { continue };
             let before = commands.len();
-            if !connection.is_server {
+            // Whether a connection that began before is a server's is a guess.
+            if !connection.is_server && !connection.is_found {
                 connection.doom_surplus(&self.uplinks);
             }
             connection.prune(token, &self.uplinks, &mut commands);
@@ -545,6 +553,7 @@ impl Attempt {
     /// Notes that the present one takes too long.
     fn time_out(&mut self, now: Instant) {
         self.late = self.open();
+        self.unanswered = self.unanswered.saturating_add(1);
         self.fail(now);
     }
 
@@ -553,8 +562,7 @@ impl Attempt {
             failures: self.failures.saturating_add(1),
             not_before: now + pause_after(self.failures),
             pending_until: None,
-            had_one: self.had_one,
-            late: self.late,
+            ..*self
         };
     }
 }
@@ -680,8 +688,8 @@ impl Connection {
             if attempt.pending_until.is_some() || attempt.not_before > now {
                 continue;
             }
-            let failures = attempt.failures;
-            let Some((ip, to)) = self.ends_over(uplink, failures) else { continue };
+            let unanswered = attempt.unanswered;
+            let Some((ip, to)) = self.ends_over(uplink, unanswered) else { continue };
             let attempt = self.attempt(index);
             attempt.pending_until = Some(now + PATIENCE);
             totals.created += 1;
@@ -692,15 +700,16 @@ impl Connection {
         }
     }
 
-    /// Returns an address of the uplink and one of the peer, of the same family: after each failure, the peer's next.
-    fn ends_over(&self, uplink: &View, failures: u32) -> Option<(IpAddr, SocketAddr)> {
+    /// Returns an address of the uplink and one of the peer, of the same family: after each attempt without a subflow, the
+    /// peer's next.
+    fn ends_over(&self, uplink: &View, unanswered: u32) -> Option<(IpAddr, SocketAddr)> {
         let ends = || {
             self.remotes.iter().filter_map(|(_, remote)| {
                 let own = uplink.addresses.iter().find(|ip| ip.is_ipv4() == remote.is_ipv4())?;
                 Some((*own, *remote))
             })
         };
-        ends().nth((failures as usize).checked_rem(ends().count())?)
+        ends().nth((unanswered as usize).checked_rem(ends().count())?)
     }
 }
 

@@ -174,6 +174,21 @@ fn each_address_of_the_peer_is_tried_in_its_turn() {
 }
 
 #[test]
+fn an_address_that_has_worked_is_tried_first() {
+    let (mut manager, _) = begun(Tier::Primary);
+    let announced = Event::Announced { token: TOKEN, id: 3, ip: "10.9.9.8".parse().unwrap(), port: None };
+    manager.handle(announced, at(0));
+    established(&mut manager, 2, 2000, false, at(0));
+    closed(&mut manager, 2, 2000, at(60));
+    manager.commands(at(60));
+    let commands = manager.commands(at(61));
+    assert!(
+        matches!(commands[..], [Command::Create { to, .. }] if to == "10.9.9.9:80".parse().unwrap()),
+        "{commands:?}"
+    );
+}
+
+#[test]
 fn a_client_of_ours_may_have_several_subflows_from_one_address() {
     let mut manager = Manager::default();
     manager.set_uplinks(views(Tier::Primary));

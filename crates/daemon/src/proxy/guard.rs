@@ -36,6 +36,11 @@ pub struct Lack {
 }
 
 impl Lack {
+    /// Returns whether it is the uplink with this address.
+    pub fn is_over(&self, ip: IpAddr) -> bool {
+        self.ip == ip
+    }
+
     fn is_due(&self, now: Instant) -> bool {
         let patience = JOIN_PATIENCE.saturating_mul(1 << self.times.min(JOIN_DOUBLINGS_MAX));
         now.saturating_since(self.since) >= patience

@@ -66,6 +66,10 @@ fn at(seconds: f64) -> Instant {
 fn add_video(values: &mut Values, prefix: &str, video: &VideoResults) {
     let seen = VideoResults { started_s: video.started_s.or(video.waited_s), waited_s: None, ..*video };
     add(values, prefix, &serde_json::to_value(seen).expect("what viewers saw is finite"));
+    // Results of earlier versions do not say how long somebody waited in vain, and count no stall for it.
+    if seen.started_s.is_none() {
+        values.remove(&format!("{prefix}stalled_s"));
+    }
 }
 
 /// Adds what owners notice: for each number, the mean over the relays whose owners watch videos or wait for short

@@ -349,7 +349,7 @@ impl Adding<'_> {
         let sink = VideoPlayer::new(self.to, self.config(), frames, video.playback());
         let flow = self.flow(Some(source.demanded()), sink.received());
         let leaves = self.relay.leaves.map_or(Instant::FAR_FUTURE, |leaves| Instant::ZERO + leaves.0);
-        let view = View { screen: sink.screen(), from: start(self.local), until: stop(self.local).min(leaves) };
+        let view = View { screen: sink.screen(), from: start(self.local), until: leaves };
         let flow = Flow { view: Some(view), ..flow };
         self.sent_by(hosts, source).received_by(sink, flow)
     }

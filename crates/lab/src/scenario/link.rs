@@ -169,7 +169,7 @@ pub type LinkRate = TextOr<Rate, RateModel>;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RateModel {
-    /// A file in the mahimahi format; excludes the other fields. Relative to the scenario file; on the command line,
+    /// A file in the mahimahi format; excludes the other fields. Relative to the file that names it; on the command line,
     /// relative to the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<PathBuf>,

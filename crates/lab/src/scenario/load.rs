@@ -231,7 +231,11 @@ impl Blame<'_> {
     /// Returns whether the value of `field` comes from the command line.
     fn is_typed(&self, field: &str) -> bool {
         let last = self.overridden.iter().rev().find(|(path, _)| is_within(field, path));
-        last.is_some_and(|(_, change)| change.stands_at().is_none())
+        last.is_some_and(|(_, change)| match change.stands_at() {
+            None => true,
+            // A variant or a grid that was typed itself.
+            Some(at) => self.setter(at, |change| change.stands_at().is_none()).is_some(),
+        })
     }
 }
 

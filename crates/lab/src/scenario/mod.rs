@@ -206,7 +206,7 @@ pub struct Workload {
     /// The kind of data.
     #[schemars(extend("examples" = ["bulk"]))]
     pub kind: WorkloadKind,
-    /// The file to send; only with `kind = "file"`. Relative to the scenario file; on the command line, relative to the
+    /// The file to send; only with `kind = "file"`. Relative to the file that names it; on the command line, relative to the
     /// working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,

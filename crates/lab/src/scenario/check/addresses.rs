@@ -43,7 +43,8 @@ pub(super) fn check_addresses(scenario: &Scenario, found: &mut Vec<Complaint>) {
 /// Who has the addresses that a file cannot set: relays, and the hosts that send to their owners.
 fn implied_owners(scenario: &Scenario, addresses: &Addresses) -> BTreeMap<IpAddr, String> {
     let mut owners = BTreeMap::new();
-    let is_host = scenario.cooperation.relays != RelayMode::MultiHomed;
+    // A cell delivers to the devices of relays, even if the destination has their links itself.
+    let is_host = scenario.cooperation.relays != RelayMode::MultiHomed || scenario.cell.is_some();
     for (relay, (own, correspondent)) in
         scenario.relays.iter().zip(addresses.relays.iter().zip(&addresses.correspondents))
     {

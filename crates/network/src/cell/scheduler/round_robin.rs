@@ -1,5 +1,5 @@
-//! Round robin: the resource block groups of a TTI are dealt out evenly, but no UE gets fewer than it can use. The next
-//! TTI continues where this one ended.
+//! Round robin: the resource block groups of a TTI are dealt out evenly, but no UE gets fewer than it can use, unless
+//! retransmissions leave no more. The next TTI continues where this one ended.
 
 use super::{Candidates, Grants, ResourceScheduler};
 
