@@ -4,6 +4,8 @@ use lab::measure::results::Results;
 use lab::run::run;
 use lab::scenario::{Override, load};
 
+use crate::support::held::{held_before, held_most, moments_of_holding};
+
 /// Two relays with 8 Mbit/s each on one Wi-Fi channel, a file of 1.6 MB, and a range of 100 packets.
 const COOPERATION: &str = "
     name = 'fast-ack'
@@ -31,24 +33,6 @@ fn run_with(settings: &[&str]) -> Results {
     let run = run(&scenario, None, &mut |_| {}).unwrap();
     assert_eq!(run.faults, [""; 0]);
     run.results
-}
-
-fn held_most(results: &Results) -> u64 {
-    results.series.relays.iter().flat_map(|relay| relay.hold_queue_bytes.iter().copied()).max().unwrap_or(0)
-}
-
-/// What relay `index` held at the end of the last window that ends before `at_s`.
-fn held_before(results: &Results, index: usize, at_s: f64) -> u64 {
-    let windows = results.series.time_s.iter().zip(&results.series.relays[index].hold_queue_bytes);
-    windows.take_while(|(ends_s, _)| **ends_s < at_s).last().map_or(0, |(_, held)| *held)
-}
-
-/// When relay `index` holds data: just after it has begun to, and when it holds most.
-fn moments_of_holding(results: &Results, index: usize) -> [f64; 2] {
-    let held = &results.series.relays[index].hold_queue_bytes;
-    let first = held.iter().position(|bytes| *bytes > 0).expect("it holds data");
-    let fullest = (first..held.len()).max_by_key(|window| held[*window]).unwrap();
-    [first, fullest].map(|window| results.series.time_s[window] + 0.02)
 }
 
 #[test]

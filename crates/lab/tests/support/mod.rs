@@ -1,6 +1,7 @@
 //! Made-up results for tests of tables and reports.
 
 pub mod captured;
+pub mod held;
 
 use lab::measure::results::{Manifest, Results, Series, SubflowResults, SubflowSeries, Totals};
 use units::Prng;
