@@ -115,9 +115,10 @@ CC_INLINE void adapt(struct tcp_sock *tp, struct own *own, struct connection *co
 	u64 now_ns, cut;
 	if (!acc)
 		return;
+	now_ns = bpf_ktime_get_ns();
+	begin_period(acc, settings, now_ns);
 	told = told_of(own->key, own->remote_id);
 	cc_acc_delivered(acc, own->place, rtt_ns, told ? told->way_ns : 0, own->since_ns);
-	now_ns = bpf_ktime_get_ns();
 	if (is_over(acc, settings->period_ns, now_ns))
 		cc_acc_period(&connection->rules, acc, settings, now_ns);
 	cut = taken_cut(acc, own->place);

@@ -50,7 +50,7 @@ static void add(u64 i)
 
 static void end_period(u64 now_ns, const u64 *v)
 {
-	struct cc_acc_settings settings = { 1, v[0], v[1], v[2], v[3], v[4] };
+	struct cc_acc_settings settings = { 1, v[0], v[1], v[2], v[3], v[4], 0 };
 	u64 i = cc_acc_period(&connection, &acc, &settings, now_ns);
 	printf("%lld %llu\n", (s64)i, i < CC_PATHS_MAX ? acc.paths[i].cut : 0);
 }
@@ -87,6 +87,8 @@ static void answer(const char *question, u64 i, const u64 *v)
 		printf("%lld\n", (s64)cc_round_ended(kind, &connection, i));
 	} else if (!strcmp(question, "sample")) {
 		cc_acc_delivered(&acc, i, v[0], v[1], v[2]);
+	} else if (!strcmp(question, "begin")) {
+		cc_acc_begin(&acc, i);
 	} else if (!strcmp(question, "period")) {
 		end_period(i, v);
 	} else if (!strcmp(question, "product")) {

@@ -22,12 +22,13 @@ struct told {
 
 /* crates/kernel-cc/src/words.rs and layout.rs read and write these. */
 _Static_assert(sizeof(struct told) == 40, "as it is written");
-_Static_assert(sizeof(struct cc_acc_settings) == 48, "as they are written");
-_Static_assert(sizeof(struct cc_acc) == 968, "as it is read");
+_Static_assert(sizeof(struct cc_acc_settings) == 56, "as they are written");
+_Static_assert(sizeof(struct cc_acc) == 976, "as it is read");
 
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
 	MAP_NUMBER(map_flags, BPF_F_NO_PREALLOC);
+	/* This, and those of connections and of adapted, the loader sets. */
 	MAP_NUMBER(max_entries, 16384);
 	/* The token, with the identifier above it. */
 	MAP_TYPE(key, u64);
@@ -91,13 +92,28 @@ CC_INLINE struct cc_acc *acc_of(u64 key)
 	return bpf_map_lookup_elem(&adapted, &key);
 }
 
-/* Whether the period is over and the caller is the one that ends it. The first caller begins a period. */
+/* Whether the caller is the one that moves the end of the period from `next`. */
+CC_INLINE int moves_end(struct cc_acc *acc, u64 next, u64 period_ns, u64 now_ns)
+{
+	return __sync_val_compare_and_swap(&acc->next_ns, next, now_ns + period_ns) == next;
+}
+
+/*
+ * Begins a period if there is none, or one of other settings: that one may end much later than these want, or have
+ * ended long ago, while adaptive congestion control was off.
+ */
+CC_INLINE void begin_period(struct cc_acc *acc, const struct cc_acc_settings *settings, u64 now_ns)
+{
+	u64 next = acc->next_ns, since_ns = settings->since_ns;
+	if (acc->since_ns != since_ns && moves_end(acc, next, settings->period_ns, now_ns))
+		cc_acc_begin(acc, since_ns);
+}
+
+/* Whether the period is over and the caller is the one that ends it. */
 CC_INLINE int is_over(struct cc_acc *acc, u64 period_ns, u64 now_ns)
 {
 	u64 next = acc->next_ns;
-	if (now_ns < next)
-		return 0;
-	return __sync_val_compare_and_swap(&acc->next_ns, next, now_ns + period_ns) == next && next;
+	return now_ns >= next && moves_end(acc, next, period_ns, now_ns);
 }
 
 /* Returns once the window to which path `i` should be lowered, octets; zero if there is none. */

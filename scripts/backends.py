@@ -3,7 +3,8 @@
 
 usage: scripts/backends.py [--backend linux|ns3] [--anabranch PATH] [--seeds 1..5] [--jobs N] [--out DIR] [SCENARIO[:SOURCE] ...]
 
-linux needs root; there, SOURCE is engine or kernel. Existing results in DIR are not measured again.
+linux needs root; there, SOURCE is engine or kernel. Existing results in DIR (out/backends/BACKEND) are not
+measured again: use one for each backend.
 """
 
 import argparse
@@ -84,11 +85,13 @@ def main():
     parser.add_argument("--anabranch", default="target/release/anabranch")
     parser.add_argument("--seeds", default="1..5")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("out/backends"))
+    parser.add_argument("--out", type=pathlib.Path, default=None)
     parser.add_argument("scenarios", nargs="*")
     arguments = parser.parse_args()
     other, settings = arguments.backend, CELL if arguments.backend == "ns3" else []
     first, last = (int(number) for number in arguments.seeds.split(".."))
+    # Both worlds have other settings with ns-3, so the simulator's results are others, too.
+    arguments.out = arguments.out or pathlib.Path("out/backends") / other
     arguments.out.mkdir(parents=True, exist_ok=True)
     groups = []
     for entry in arguments.scenarios or (WITH_NS3 if other == "ns3" else SCENARIOS):

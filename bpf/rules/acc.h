@@ -20,6 +20,8 @@ struct cc_acc_settings {
 	u64 cuts_max;
 	/* Gamma in round-trip times. */
 	u64 age_rtts;
+	/* When they came into force, which tells them from those before: periods of the latter end without a cut. */
+	u64 since_ns;
 };
 
 struct cc_acc_path {
@@ -45,7 +47,26 @@ struct cc_acc {
 	/* When the period ends. */
 	u64 next_ns;
 	struct cc_acc_path paths[CC_PATHS_MAX];
+	/* `since_ns` of the settings under which the period began. */
+	u64 since_ns;
 };
+
+/*
+ * A period begins that follows on none: the first one of a connection, or the first one under new settings. What was
+ * measured or decided before does not belong to it.
+ */
+CC_RULE u64 cc_acc_begin(struct cc_acc *a, u64 since_ns)
+{
+	if (!a)
+		return 0;
+	for (u64 i = 0; i < CC_PATHS_MAX; i++) {
+		a->paths[i].rtts_before = a->paths[i].rtts;
+		a->paths[i].count = 0;
+		a->paths[i].cut = 0;
+	}
+	a->since_ns = since_ns;
+	return 0;
+}
 
 /* Data arrived, with or without a round-trip time. State that another path left in the place is cleared. */
 CC_RULE u64 cc_acc_delivered(struct cc_acc *a, u64 i, u64 rtt_ns, u64 way_ns, u64 established_ns)
@@ -140,16 +161,16 @@ CC_RULE u64 cc_acc_take_count(struct cc_acc *a, u64 slowest)
 
 /*
  * Returns the new window for `cwnd` when the slowest path has delay `slow` and the fastest `fast`; CC_NONE if the ratio
- * is out of range. `min_rtt` is that of the slowest path.
+ * is out of range. `rtt` is the part of `slow` that the window changes, and `min_rtt` that without a queue.
  */
-CC_RULE u64 cc_acc_left(const struct cc_acc_settings *s, u64 cwnd, u64 slow, u64 fast, u64 min_rtt)
+CC_INLINE u64 cc_acc_left(const struct cc_acc_settings *s, u64 cwnd, u64 slow, u64 fast, u64 rtt, u64 min_rtt)
 {
 	u64 part, whole;
-	if (!s || !cc_product_exceeds(slow, CC_ONE_Q16, s->eta_min_q16, fast))
+	if (!cc_product_exceeds(slow, CC_ONE_Q16, s->eta_min_q16, fast))
 		return CC_NONE;
 	/* eta_max = whole / part */
 	part = s->beyond == CC_BEYOND_SPREAD ? cc_max(min_rtt, 1) : CC_ONE_Q16;
-	whole = s->beyond == CC_BEYOND_SPREAD ? slow : s->eta_max_q16;
+	whole = s->beyond == CC_BEYOND_SPREAD ? rtt : s->eta_max_q16;
 	if (!cc_product_exceeds(slow, part, whole, fast))
 		return cc_mul_div(cwnd, fast, slow);
 	if (s->beyond == CC_BEYOND_IGNORE || !cc_product_exceeds(whole, CC_ONE_Q16, s->eta_min_q16, part))
@@ -177,6 +198,7 @@ CC_RULE u64 cc_acc_period(const struct cc_connection *c, struct cc_acc *a, const
 	own = &a->paths[slowest];
 	made = cc_acc_take_count(a, slowest);
 	left = cc_acc_left(s, p->cwnd, own->delay_ns, a->paths[fastest].delay_ns,
+			   cc_sub_floored(own->delay_ns, own->way_ns),
 			   p->min_rtt_ns == CC_NONE ? p->srtt_ns : p->min_rtt_ns);
 	if (left == CC_NONE || made >= s->cuts_max)
 		return CC_NONE;

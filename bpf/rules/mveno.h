@@ -146,10 +146,17 @@ CC_RULE s64 cc_mveno_ack(struct cc_connection *c, u64 i, u64 acked_bytes, u64 cw
 	return cc_signed(cc_mveno_is_congested(p) ? gained / 2 : gained);
 }
 
+/* The end of each round is not often enough: see the engine. */
+CC_INLINE void cc_mveno_note_window(struct cc_path *p)
+{
+	p->mveno.cwnd_max = cc_max(p->mveno.cwnd_max, p->cwnd);
+}
+
 CC_RULE u64 cc_mveno_loss(struct cc_connection *c, u64 i)
 {
 	if (!c || i >= CC_PATHS_MAX)
 		return 0;
+	cc_mveno_note_window(&c->paths[i]);
 	return cc_veno_reduced(c->paths[i].cwnd, cc_mveno_is_congested(&c->paths[i]));
 }
 
@@ -157,6 +164,7 @@ CC_RULE u64 cc_mveno_loss(struct cc_connection *c, u64 i)
 CC_INLINE void cc_mveno_forget(struct cc_path *p)
 {
 	static const struct cc_round none;
+	cc_mveno_note_window(p);
 	p->mveno.last = none;
 }
 
@@ -172,7 +180,7 @@ CC_RULE u64 cc_mveno_round(struct cc_connection *c, u64 i, u64 own_rtt)
 	rtts = s->rtts;
 	cwnds = s->cwnds;
 	s->rtts.sum = s->rtts.samples = s->cwnds.sum = s->cwnds.samples = 0;
-	s->cwnd_max = cc_max(s->cwnd_max, p->cwnd);
+	cc_mveno_note_window(p);
 	/* A round without samples gives no new information. */
 	if (rtts.samples && p->min_rtt_ns != CC_NONE) {
 		s->last.mean_rtt_ns = rtts.sum / rtts.samples;

@@ -251,6 +251,14 @@ bool Host::IsUsable(const AnabranchAddress& address) const
     return address.family == 6 ? layer6.IsUsable(Ipv6Of(address)) : layer4.IsUsable(Ipv4Of(address));
 }
 
+bool Host::HasAddress(uint8_t family)
+{
+    // The engine knows what was there in its last turn.
+    if (engine)
+        FollowAddresses();
+    return family == 6 ? layer6.HasAddress() : layer4.HasAddress();
+}
+
 void Host::NoteAddresses()
 {
     layer4.NoteAddresses();
@@ -441,18 +449,33 @@ void Host::Send(Ptr<Packet> packet, const Layer<Family>& layer, const Trace& noR
     }
 }
 
+// Returns the socket of a segment that is sent; nothing if there is none any more. The first segment of a subflow comes
+// before the engine reports it. The first one of a connection that is accepted has the listening socket.
+Ptr<Socket> Host::SocketOf(const FourTuple& subflow, bool isSyn)
+{
+    uint64_t connection = subflows.ConnectionOf(subflow);
+    if (connection == 0 && isSyn
+        && anabranch_connection_of(engine, &subflow.local, &subflow.remote, &connection) == ANABRANCH_STATUS_OK)
+        subflows.Add(subflow, connection);
+    const auto found = connections.find(connection);
+    if (found != connections.end())
+        return found->second;
+    const auto isListening = [&](const auto& entry) { return isSyn && entry.second->ListensAt(subflow.local); };
+    const auto listening = std::find_if(listeners.begin(), listeners.end(), isListening);
+    return listening == listeners.end() ? nullptr : listening->second;
+}
+
 // What the header says beyond addresses, and what the socket wants of its packets.
 template <class Family>
 void Host::Tag(Ptr<Packet> packet, const typename Family::Header& header)
 {
-    const auto found = connections.find(subflows.ConnectionOf(OfSent(header, *packet)));
+    const FourTuple subflow = OfSent(header, *packet);
     Marks marks = Family::MarksOf(header);
-    if (found != connections.end()) {
-        const Socket& socket = *found->second;
-        marks = socket.MarksOf(marks, Family::IS_IPV6);
-        if (socket.TracesWindows())
-            traced.insert(found->first);
-        if (const uint8_t priority = socket.GetPriority()) {
+    if (const Ptr<Socket> socket = SocketOf(subflow, IsSyn(*packet))) {
+        marks = socket->MarksOf(marks, Family::IS_IPV6);
+        if (socket->TracesWindows())
+            traced.insert(subflows.ConnectionOf(subflow));
+        if (const uint8_t priority = socket->GetPriority()) {
             SocketPriorityTag tag;
             tag.SetPriority(priority);
             packet->ReplacePacketTag(tag);

@@ -67,6 +67,8 @@ public:
     // Gives the engine a turn at this very time, after a command.
     void Wake();
     void AddConnection(uint64_t connection, ns3::Ptr<Socket> socket);
+    // The send buffer of a connection may have more room.
+    void NoteRoom(uint64_t connection) { heard.insert(connection); }
     void AddListener(uint64_t listener, ns3::Ptr<Socket> socket);
     void RemoveListener(uint64_t listener);
     // See Socket.
@@ -74,6 +76,8 @@ public:
     void ResumeIpv4(uint16_t port);
     // Returns whether this is an address of an interface that is up. The port is ignored.
     bool IsUsable(const AnabranchAddress& address) const;
+    // Returns whether connections of this family, 4 or 6, can begin at an address of this node.
+    bool HasAddress(uint8_t family);
     // Returns the address from which packets to `destination` leave by default; that of nobody (IsAny) if there is no
     // route, or if the agent chooses it (ChoosesAddress).
     bool ChoosesAddress() const { return agent && agent->ChoosesAddress(); }
@@ -117,6 +121,7 @@ private:
     void DrawOctets(uint8_t* octets, size_t count);
     template <class Family, class Trace>
     void Send(ns3::Ptr<ns3::Packet> packet, const Layer<Family>& layer, const Trace& noRoute);
+    ns3::Ptr<Socket> SocketOf(const FourTuple& subflow, bool isSyn);
     template <class Family>
     void Tag(ns3::Ptr<ns3::Packet> packet, const typename Family::Header& header);
     void TraceWindows();
@@ -138,7 +143,7 @@ private:
     std::map<uint64_t, ns3::Ptr<Socket>> connections;
     std::map<uint64_t, ns3::Ptr<Socket>> listeners;
     Subflows subflows;
-    // Connections whose send buffers may have more room, because a packet arrived.
+    // Connections whose send buffers may have more room, because a packet arrived or a setting changed.
     std::set<uint64_t> heard;
     // Connections whose windows somebody traces, and for which a packet came or went: these change windows.
     std::set<uint64_t> traced;

@@ -33,6 +33,8 @@ public:
     void SetOnward(Address destination, ns3::Ptr<Route> route) { onward[destination] = route; }
     // Returns whether packets can leave from this address, whose interface must be up.
     bool IsUsable(Address address) const;
+    // Returns whether the engine has an address of this family.
+    bool HasAddress() const { return ip && !UsableAddresses().empty(); }
     // Returns the address from which packets to `destination` leave by default; that of nobody if there is no route.
     Address SourceFor(Address destination, ns3::Ptr<ns3::NetDevice> device) const;
     // Addresses may have changed.

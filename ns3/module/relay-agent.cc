@@ -9,6 +9,7 @@
 #include "ns3/simulator.h"
 #include "ns3/trace-source-accessor.h"
 
+#include <algorithm>
 #include <sstream>
 
 using namespace ns3;
@@ -100,7 +101,7 @@ void RelayAgent::Measure()
     const LinkState state = modem();
     AnabranchLinkUse use = {};
     use.delivered_bytes = deliveredBytes;
-    use.local_bytes = deliveredBytes - parts.relay->GetPassedOnBytes();
+    use.local_bytes = deliveredBytes - std::min(deliveredBytes, parts.relay->GetPassedOnBytes());
     use.granted_bps = state.granted.GetBitRate();
     use.has_granted = use.granted_bps > 0;
     use.backlogged = state.isBacklogged;

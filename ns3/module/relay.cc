@@ -121,11 +121,13 @@ bool Loan<Family>::IsFromBorrowersPeer(const Header& header) const
 }
 
 template <class Family>
-bool Loan<Family>::PassOn(const Packet& packet, const Header& header)
+bool Loan<Family>::PassOn(const Packet& packet, const Header& header, Ptr<NetDevice> from)
 {
     if (!IsForBorrower(packet, header))
         return false;
-    passedOnBytes += packet.GetSize() + header.GetSerializedSize();
+    // What comes another way takes nothing of the link.
+    if (from == ip->GetNetDevice(ip->GetInterfaceForAddress(address)))
+        passedOnBytes += packet.GetSize() + header.GetSerializedSize();
     if (Family::MarksOf(header).ttl <= 1)
         return true;
     if (onTheWay)
@@ -228,7 +230,7 @@ int Relay::GetProtocolNumber() const
 
 IpL4Protocol::RxStatus Relay::Receive(Ptr<Packet> packet, const Ipv4Header& header, Ptr<Ipv4Interface> interface)
 {
-    if (loan4.PassOn(*packet, header) || loan4.PassUp(*packet, header))
+    if (loan4.PassOn(*packet, header, interface->GetDevice()) || loan4.PassUp(*packet, header))
         return RX_OK;
     if (IsForAgent(*packet, header))
         return agentsEngine->Receive(packet, header, interface);
@@ -237,7 +239,7 @@ IpL4Protocol::RxStatus Relay::Receive(Ptr<Packet> packet, const Ipv4Header& head
 
 IpL4Protocol::RxStatus Relay::Receive(Ptr<Packet> packet, const Ipv6Header& header, Ptr<Ipv6Interface> interface)
 {
-    if (loan6.PassOn(*packet, header))
+    if (loan6.PassOn(*packet, header, interface->GetDevice()))
         return RX_OK;
     return own ? own->Receive(packet, header, interface) : RX_ENDPOINT_UNREACH;
 }

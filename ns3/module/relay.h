@@ -29,11 +29,11 @@ public:
     bool IsForBorrower(const ns3::Packet& packet, const Header& header) const;
     // Returns whether a packet is from somebody who has a connection with the destination, to the lent address.
     bool IsFromBorrowersPeer(const Header& header) const;
-    // Passes a packet on if it is for the destination; returns whether it is.
-    bool PassOn(const ns3::Packet& packet, const Header& header);
+    // Passes a packet that came by the device `from` on if it is for the destination; returns whether it is.
+    bool PassOn(const ns3::Packet& packet, const Header& header, ns3::Ptr<ns3::NetDevice> from);
     // Gives a packet to the agent if it is of the destination, for somebody else; returns whether it is.
     bool PassUp(const ns3::Packet& packet, const Header& header);
-    // Octets of all packets that were for the destination.
+    // Octets of all packets that were for the destination and came by the link that is lent.
     uint64_t GetPassedOnBytes() const { return passedOnBytes; }
     Address GetAddress() const { return address; }
     ns3::Ptr<Ip> GetIp() const { return ip; }
@@ -77,7 +77,8 @@ public:
     // Return whether a packet that arrives is for the destination, and not for the owner.
     bool IsForDestination(const ns3::Packet& packet, const ns3::Ipv4Header& header) const;
     bool IsForDestination(const ns3::Packet& packet, const ns3::Ipv6Header& header) const;
-    // Returns how many octets of packets it has passed on to the destination so far.
+    // Returns how many octets of packets it has passed on to the destination so far, of those that came by the links
+    // that are lent.
     uint64_t GetPassedOnBytes() const { return loan4.GetPassedOnBytes() + loan6.GetPassedOnBytes(); }
     // Returns the address of IPv4 that is lent; that of nobody (Ipv4Address::GetAny) if there is none.
     ns3::Ipv4Address GetLent() const { return loan4.GetAddress(); }

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <vector>
 
 using namespace ns3;
 
@@ -28,6 +27,9 @@ namespace {
 
 // RFC 3168: the two bits of the TOS or traffic class that are not the socket's.
 constexpr uint8_t ECN_BITS = 3;
+
+// Where ns-3's TCP, too, begins to look for a free port.
+constexpr uint16_t EPHEMERAL_PORT_FIRST = 49152;
 
 uint32_t Clamp(uint64_t bytes)
 {
@@ -57,6 +59,22 @@ TypeId Socket::GetTypeId()
 }
 
 Socket::Socket() = default;
+
+// The base class is copied for what only it can read. As in ns-3's TCP, the application sets all callbacks but those of
+// the end.
+Socket::Socket(const Socket& listening, uint64_t accepted)
+    : ns3::Socket(listening), host(listening.host), settings(listening.settings), local(listening.local),
+      connection(accepted), isOfIpv6(listening.local.family == 6), isConnected(true),
+      // Where nothing will be sent, as PacketSink says of its listening socket, the connection ends with the peer's data.
+      isSendShut(listening.isSendShut)
+{
+    const auto none = MakeNullCallback<void, Ptr<ns3::Socket>>();
+    const auto noneOfBytes = MakeNullCallback<void, Ptr<ns3::Socket>, uint32_t>();
+    SetConnectCallback(none, none);
+    SetRecvCallback(none);
+    SetSendCallback(noneOfBytes);
+    SetDataSentCallback(noneOfBytes);
+}
 
 Socket::~Socket() = default;
 
@@ -91,6 +109,14 @@ bool Socket::CheckPort(uint16_t port) const
     return port != 0 || Fail(ERROR_INVAL) == 0;
 }
 
+// Whether one host can be there: what the engine refuses otherwise is an error of the call, not of the settings.
+bool Socket::CheckPeer(const AnabranchAddress& to) const
+{
+    const bool isBroadcast = to.family == 4 && Ipv4Of(to).IsBroadcast();
+    const bool isOfOne = !IsAny(to) && !IsMulticast(to) && !isBroadcast;
+    return CheckPort(to.port) && (isOfOne || Fail(ERROR_INVAL) == 0);
+}
+
 int Socket::Fail(SocketErrno error) const
 {
     lastError = error;
@@ -117,6 +143,8 @@ int Socket::Status(AnabranchStatus status, const char* call) const
     case ANABRANCH_STATUS_FIXED:
     case ANABRANCH_STATUS_NOT_MPTCP:
         return Fail(ERROR_INVAL);
+    case ANABRANCH_STATUS_JOINS_FORBIDDEN:
+        return Fail(ERROR_OPNOTSUPP);
     default:
         Require(status, call);
         return Fail(ERROR_INVAL);
@@ -150,9 +178,9 @@ int Socket::Listen()
 {
     if (connection != 0 || listener != 0)
         return Fail(ERROR_ISCONN);
-    if (!CheckPort(local.port))
-        return -1;
-    AnabranchStatus status = ListenAt(local, listener);
+    if (local.family == 0)
+        return Fail(ERROR_INVAL);
+    AnabranchStatus status = local.port == 0 ? ListenAtAnyPort() : ListenAt(local, listener);
     if (status == ANABRANCH_STATUS_IN_USE && local.family == 4 && host->YieldIpv4(local.port))
         status = ListenAt(local, listener);
     if (status != ANABRANCH_STATUS_OK)
@@ -168,6 +196,26 @@ AnabranchStatus Socket::ListenAt(const AnabranchAddress& at, uint64_t& number)
     if (status == ANABRANCH_STATUS_OK)
         host->AddListener(number, this);
     return status;
+}
+
+// As after ns-3's Bind, which chooses the port itself.
+AnabranchStatus Socket::ListenAtAnyPort()
+{
+    AnabranchStatus status = ANABRANCH_STATUS_IN_USE;
+    for (uint32_t port = EPHEMERAL_PORT_FIRST; port <= UINT16_MAX && status == ANABRANCH_STATUS_IN_USE; port++) {
+        AnabranchAddress at = local;
+        at.port = static_cast<uint16_t>(port);
+        status = ListenAt(at, listener);
+        if (status == ANABRANCH_STATUS_OK)
+            local = at;
+    }
+    return status;
+}
+
+bool Socket::ListensAt(const AnabranchAddress& at) const
+{
+    const bool isServed = IsAny(local) ? local.family == at.family || listener4 != 0 : Compare(local, at) == 0;
+    return listener != 0 && local.port == at.port && isServed;
 }
 
 // Returns whether it listens at all addresses of IPv6.
@@ -212,10 +260,10 @@ int Socket::Connect(const Address& address)
         return Fail(ERROR_AFNOSUPPORT);
     if (connection != 0 || listener != 0 || isWaiting)
         return Fail(ERROR_ISCONN);
-    if (!CheckFamily(to) || !CheckPort(to.port))
+    if (!CheckFamily(to) || !CheckPeer(to))
         return -1;
-    if (IsAny(to) || IsMulticast(to))
-        return Fail(ERROR_INVAL);
+    if (IsAny(local) && !GetBoundNetDevice() && host->ChoosesAddress() && !host->HasAddress(to.family))
+        return Fail(ERROR_NOROUTETOHOST);
     there = to;
     if (InetSocketAddress::IsMatchingType(address))
         SetIpTos(InetSocketAddress::ConvertFrom(address).GetTos());
@@ -235,7 +283,8 @@ int Socket::Begin()
     AnabranchAddress here = local;
     if (IsAny(here))
         here = host->SourceFor(there, GetBoundNetDevice());
-    if (IsAny(here) && !host->ChoosesAddress())
+    // Interfaces may have gone down since Connect was called.
+    if (IsAny(here) && !(host->ChoosesAddress() && host->HasAddress(there.family)))
         return Fail(ERROR_NOROUTETOHOST);
     here.port = local.port;
     const AnabranchStatus status =
@@ -259,6 +308,7 @@ int Socket::Close()
         return 0;
     }
     isSendShut = isReceiveShut = isClosed = true;
+    kept.clear();
     // A connection that is being opened ends when it is open and its data have arrived.
     if (!isConnected || isOver)
         return 0;
@@ -278,6 +328,7 @@ int Socket::ShutdownSend()
 int Socket::ShutdownRecv()
 {
     isReceiveShut = true;
+    kept.clear();
     if (!isConnected || isOver)
         return 0;
     host->Wake();
@@ -339,7 +390,7 @@ bool Socket::OfferRoom()
 
 uint32_t Socket::GetRxAvailable() const
 {
-    uint64_t bytes = 0;
+    uint64_t bytes = kept.empty() ? 0 : kept.size() - keptFrom;
     if (connection != 0 && !isOver)
         Status(anabranch_readable_bytes(Engine(), connection, &bytes), "anabranch_readable_bytes");
     return Clamp(bytes);
@@ -349,10 +400,12 @@ uint32_t Socket::GetRxAvailable() const
 Ptr<Packet> Socket::Recv(uint32_t bytesMax, uint32_t flags)
 {
     NS_ABORT_MSG_IF(flags, "a stream socket knows no flags of Recv");
-    if (connection == 0 || isOver || isReceiveShut) {
+    if (connection == 0 || isReceiveShut) {
         Fail(isReceiveShut ? ERROR_SHUTDOWN : ERROR_NOTCONN);
         return nullptr;
     }
+    if (isOver)
+        return RecvKept(bytesMax);
     const uint32_t capacity = std::min(bytesMax, std::max(GetRxAvailable(), 1U));
     if (capacity == 0)
         return Create<Packet>();
@@ -365,6 +418,23 @@ Ptr<Packet> Socket::Recv(uint32_t bytesMax, uint32_t flags)
     if (status == ANABRANCH_STATUS_OK || status == ANABRANCH_STATUS_FINISHED)
         return Create<Packet>(octets.data(), static_cast<uint32_t>(length));
     Status(status, "anabranch_recv");
+    return nullptr;
+}
+
+// The connection is over.
+Ptr<Packet> Socket::RecvKept(uint32_t bytesMax)
+{
+    const uint32_t length = std::min(bytesMax, GetRxAvailable());
+    if (length > 0) {
+        const Ptr<Packet> packet = Create<Packet>(kept.data() + keptFrom, length);
+        keptFrom += length;
+        return packet;
+    }
+    if (isEndTold && !isEndRead && bytesMax > 0) {
+        isEndRead = true;
+        return Create<Packet>();
+    }
+    Fail(ERROR_NOTCONN);
     return nullptr;
 }
 
@@ -457,7 +527,7 @@ bool Socket::AddSubflow(const AnabranchAddress& here, const AnabranchAddress& th
         return Fail(ERROR_AFNOSUPPORT) == 0;
     if (!host->IsUsable(here))
         return Fail(ERROR_ADDRNOTAVAIL) == 0;
-    if (!CheckPort(there.port))
+    if (!CheckPeer(there))
         return false;
     const AnabranchStatus status =
         anabranch_add_subflow(Engine(), connection, &here, &there, backup, NowNs(), &number);
@@ -471,6 +541,7 @@ bool Socket::Change(const std::string& changed)
         return Fail(ERROR_NOTCONN) == 0;
     const AnabranchStatus status = anabranch_change(Engine(), connection, changed.c_str(), NowNs());
     RequireSettings(status, changed);
+    host->NoteRoom(connection);
     host->Wake();
     return Status(status, "anabranch_change") == 0;
 }
@@ -544,31 +615,21 @@ void Socket::HandleIncoming(uint64_t at)
 {
     uint64_t accepted = 0;
     while (listener != 0 && anabranch_accept(Engine(), at, &accepted) == ANABRANCH_STATUS_OK) {
-        const Ptr<Socket> socket = CreateObject<Socket>();
-        socket->Adopt(*this, accepted);
+        const Ptr<Socket> socket(new Socket(*this, accepted), false);
+        host->AddConnection(accepted, socket);
         Address from;
         socket->GetPeerName(from);
         if (NotifyConnectionRequest(from)) {
             NotifyNewConnectionCreated(socket, from);
             socket->OfferRoom();
         } else {
+            // The application never gets this socket, and does not hear of its end.
+            const auto none = MakeNullCallback<void, Ptr<ns3::Socket>>();
+            socket->SetCloseCallbacks(none, none);
             socket->isSendShut = true;
             Require(anabranch_abort(Engine(), accepted, NowNs()), "anabranch_abort");
         }
     }
-}
-
-void Socket::Adopt(const Socket& listening, uint64_t accepted)
-{
-    host = listening.host;
-    settings = listening.settings;
-    local = listening.local;
-    isOfIpv6 = listening.local.family == 6;
-    // Where nothing will be sent, as PacketSink says of its listening socket, the connection ends with the peer's data.
-    isSendShut = listening.isSendShut;
-    connection = accepted;
-    isConnected = true;
-    host->AddConnection(connection, this);
 }
 
 void Socket::TellPeerFinished()
@@ -580,8 +641,9 @@ void Socket::TellPeerFinished()
         isEndTold = true;
         NotifyNormalClose();
     }
+    // Not Close, which throws away what the application has not read yet.
     if (isSendShut && !isReceiveShut && !isOver)
-        Close();
+        ShutdownSend();
 }
 
 void Socket::HandleHostGone()
@@ -593,10 +655,25 @@ void Socket::HandleHostGone()
     }
 }
 
+// With ns-3's TCP, what has arrived can be read also after the end.
+void Socket::KeepUnread()
+{
+    uint64_t unread = 0;
+    Require(anabranch_readable_bytes(Engine(), connection, &unread), "anabranch_readable_bytes");
+    if (unread == 0 || isReceiveShut)
+        return;
+    size_t length = 0;
+    kept.resize(unread);
+    Require(anabranch_recv(Engine(), connection, kept.data(), kept.size(), NowNs(), &length), "anabranch_recv");
+    kept.resize(length);
+    keptFrom = 0;
+}
+
 void Socket::HandleClosed(AnabranchCloseReason reason)
 {
     Require(anabranch_addresses(Engine(), connection, &lastLocal, &lastRemote), "anabranch_addresses");
     lastStatistics = GetStatistics();
+    KeepUnread();
     isOver = true;
     Require(anabranch_release(Engine(), connection), "anabranch_release");
     if (!isConnected) {

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace anabranch {
 
@@ -27,6 +28,9 @@ class Socket : public ns3::Socket {
 public:
     static ns3::TypeId GetTypeId();
     Socket();
+    // Of a connection that `listening` has accepted. As with ns-3's TCP, it has that socket's settings, IP options and
+    // close callbacks.
+    Socket(const Socket& listening, uint64_t accepted);
     ~Socket() override;
 
     void SetHost(ns3::Ptr<Host> host);
@@ -56,6 +60,8 @@ public:
     // Returns whether anybody traces windows; reports those that have changed.
     bool TracesWindows() const;
     void TraceWindows();
+    // Returns whether it listens there.
+    bool ListensAt(const AnabranchAddress& at) const;
     // Returns what headers of its packets say, where the engine would say `marks`.
     Marks MarksOf(Marks marks, bool isIpv6) const;
     // An engine has one listener for each port: a socket of IPv4 that listens at all addresses comes before one of both
@@ -96,16 +102,19 @@ private:
     void HandleConnected();
     void HandleIncoming(uint64_t at);
     void HandleClosed(AnabranchCloseReason reason);
+    void KeepUnread();
+    ns3::Ptr<ns3::Packet> RecvKept(uint32_t bytesMax);
     void TellPeerFinished();
     void TellSent(uint32_t bytes);
     bool CheckPort(uint16_t port) const;
     bool CheckFamily(const AnabranchAddress& to) const;
+    bool CheckPeer(const AnabranchAddress& to) const;
     bool AddSubflow(const AnabranchAddress& local, const AnabranchAddress& remote, bool backup);
     AnabranchStatus ListenAt(const AnabranchAddress& at, uint64_t& number);
     void CloseListener(uint64_t& number);
     bool ServesBoth() const;
+    AnabranchStatus ListenAtAnyPort();
     ns3::Address Name(const AnabranchAddress& address) const;
-    void Adopt(const Socket& listening, uint64_t accepted);
     AnabranchEndpoint* Engine() const;
 
     ns3::Ptr<Host> host;
@@ -130,6 +139,9 @@ private:
     bool isEndRead = false;
     bool isEndTold = false;
     bool isOver = false;
+    // What the application had not read when the connection ended, from `keptFrom` on.
+    std::vector<uint8_t> kept;
+    size_t keptFrom = 0;
     // Subflows and the windows that were reported last.
     std::map<uint16_t, uint64_t> windows = {{0, 0}};
     ns3::TracedCallback<uint16_t, uint64_t, uint64_t> windowTrace;

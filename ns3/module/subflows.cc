@@ -31,6 +31,15 @@ std::pair<uint16_t, uint16_t> PortsOf(const Packet& segment)
     return {static_cast<uint16_t>(octets[0] << 8 | octets[1]), static_cast<uint16_t>(octets[2] << 8 | octets[3])};
 }
 
+bool IsSyn(const Packet& segment)
+{
+    constexpr size_t FLAGS_AT = 13;
+    constexpr uint8_t SYN = 2;
+    uint8_t octets[FLAGS_AT + 1] = {};
+    segment.CopyData(octets, sizeof octets);
+    return octets[FLAGS_AT] & SYN;
+}
+
 bool FourTuple::operator<(const FourTuple& other) const
 {
     const int order = Compare(local, other.local);
@@ -59,8 +68,10 @@ FourTuple OfReceived(const Ipv6Header& header, const Packet& segment)
 
 void Subflows::Add(const FourTuple& subflow, uint64_t connection)
 {
-    connections[subflow] = connection;
-    subflows[connection].push_back(subflow);
+    uint64_t& known = connections[subflow];
+    if (known != connection)
+        subflows[connection].push_back(subflow);
+    known = connection;
 }
 
 void Subflows::Forget(uint64_t connection)

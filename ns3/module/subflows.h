@@ -25,6 +25,9 @@ struct FourTuple {
 // The ports that a segment begins with: of its sender, and of its receiver. Zeros if it is too short.
 std::pair<uint16_t, uint16_t> PortsOf(const ns3::Packet& segment);
 
+// Whether the segment begins a subflow, or answers one that does.
+bool IsSyn(const ns3::Packet& segment);
+
 // Returns the four-tuple of a segment that this node sends or receives.
 FourTuple OfSent(const ns3::Ipv4Header& header, const ns3::Packet& segment);
 FourTuple OfSent(const ns3::Ipv6Header& header, const ns3::Packet& segment);

@@ -68,6 +68,15 @@ CASE(a_connection_begins_over_relays_that_reach_the_target)
     EXPECT_OF(journal.offers[1].second, ==, 0.0);
 }
 
+CASE(a_family_of_which_a_destination_has_no_address_is_an_error_of_the_call)
+{
+    selection::Setup setup;
+    selection::Network network(setup);
+    const auto socket = ns3::Socket::CreateSocket(network.laptop.Get(0), TypeId::LookupByName(anabranch::SOCKETS));
+    EXPECT(socket->Connect(Inet6SocketAddress(Ipv6Address("2001:db8::1"), 80)) == -1);
+    EXPECT(socket->GetErrno() == ns3::Socket::ERROR_NOROUTETOHOST);
+}
+
 CASE(another_set_is_chosen_when_the_traffic_of_an_owner_begins)
 {
     selection::Setup setup;

@@ -2,6 +2,8 @@
 // The socket calls of ns-3.
 #include "streams.h"
 
+#include "../module/subflows.h"
+
 #include "ns3/error-model.h"
 #include "ns3/flow-monitor-module.h"
 #include "ns3/internet-module.h"
@@ -220,6 +222,49 @@ CASE(calls_at_the_wrong_time_are_errors)
     EXPECT(other->Listen() == 0);
 }
 
+CASE(addresses_where_nobody_can_be_are_errors_of_the_call)
+{
+    Network network{{"10Mbps", "10ms"}, {"10Mbps", "10ms"}};
+    anabranch::Install(network.hosts);
+    Receiver receiver{NewSocket(network, 1)};
+    receiver.Listen(test::PORT);
+    const Ptr<ns3::Socket> socket = NewSocket(network, 0);
+    for (const char* nobody : {"255.255.255.255", "0.0.0.0", "224.0.0.1"}) {
+        EXPECT(socket->Connect(InetSocketAddress(Ipv4Address(nobody), 80)) == -1);
+        EXPECT(socket->GetErrno() == ns3::Socket::ERROR_INVAL);
+    }
+    EXPECT(socket->Connect(Service(network)) == 0);
+    Simulator::Schedule(Seconds(0.5), [&] { socket->Send(test::Pattern(0, 1000)); });
+    RunFor(2);
+    for (const char* nobody : {"255.255.255.255", "0.0.0.0", "224.0.0.1"}) {
+        const InetSocketAddress to(Ipv4Address(nobody), 80);
+        EXPECT(!Ours(socket).AddSubflow(network.Address(0, 1), to, false));
+        EXPECT(socket->GetErrno() == ns3::Socket::ERROR_INVAL);
+    }
+}
+
+CASE(a_port_is_chosen_where_none_is_named)
+{
+    Network network{{"10Mbps", "10ms"}};
+    anabranch::Install(network.hosts);
+    std::set<uint16_t> ports;
+    std::vector<Ptr<ns3::Socket>> sockets;
+    for (int number = 0; number < 3; number++) {
+        sockets.push_back(NewSocket(network, 1));
+        EXPECT(sockets.back()->Bind() == 0);
+        EXPECT(sockets.back()->Listen() == 0);
+        Address name;
+        EXPECT(sockets.back()->GetSockName(name) == 0);
+        ports.insert(InetSocketAddress::ConvertFrom(name).GetPort());
+    }
+    EXPECT_OF(ports.size(), ==, 3U);
+    EXPECT_OF(*ports.begin(), >=, 49152);
+    Sender sender{NewSocket(network, 0), 0};
+    sender.Connect(InetSocketAddress(network.Address(1, 0), *ports.rbegin()));
+    RunFor(1);
+    EXPECT_OF(sender.failures, ==, 0);
+}
+
 // The third packet of the handshake is lost, so the first data open the connection and arrive before it is accepted.
 CASE(data_that_open_a_connection_are_reported)
 {
@@ -378,6 +423,34 @@ void NoteTos(std::set<uint32_t>* seen, Ptr<const Packet> packet, Ptr<Ipv4>, uint
         seen->insert(header.GetTos() >> 2 | header.GetTtl() << 8);
 }
 
+// Of the packets with data, and of those that begin subflows.
+void NoteMarks(std::set<uint32_t>* seen, Ptr<const Packet> packet, Ptr<Ipv4>, uint32_t)
+{
+    const Ptr<Packet> segment = packet->Copy();
+    Ipv4Header header;
+    segment->RemoveHeader(header);
+    if (packet->GetSize() <= 100 && !anabranch::IsSyn(*segment))
+        return;
+    SocketPriorityTag tag;
+    const uint32_t priority = packet->PeekPacketTag(tag) ? tag.GetPriority() : 0;
+    seen->insert(header.GetTos() >> 2 | header.GetTtl() << 8 | priority << 16);
+}
+
+struct Counter {
+    int times = 0;
+
+    void Count(Ptr<ns3::Socket>) { times++; }
+};
+
+void CloseNew(Ptr<ns3::Socket> connection, const Address&)
+{
+    connection->SetRecvCallback(MakeCallback(+[](Ptr<ns3::Socket> socket) {
+        while (const Ptr<Packet> packet = socket->Recv())
+            if (packet->GetSize() == 0)
+                return;
+    }));
+}
+
 void SendAgain(int* times, Ptr<ns3::Socket> socket, uint32_t)
 {
     if ((*times)++ < 100'000)
@@ -403,6 +476,70 @@ CASE(packets_have_the_tos_and_ttl_of_their_socket)
     EXPECT_OF(receiver.received, ==, 10'000U);
     for (uint32_t one : seen)
         EXPECT_OF(one, ==, 0xb8U >> 2 | 9U << 8);
+}
+
+// From the first segment of every subflow on.
+CASE(all_packets_of_both_sides_have_the_marks_of_their_socket)
+{
+    Network network{{"10Mbps", "10ms"}, {"10Mbps", "10ms"}};
+    anabranch::Install(network.hosts);
+    Receiver receiver{NewSocket(network, 1)};
+    receiver.socket->SetIpTos(0x40);
+    receiver.socket->SetIpTtl(7);
+    receiver.socket->SetPriority(3);
+    receiver.Listen(test::PORT);
+    std::set<uint32_t> seen[2];
+    for (uint32_t host = 0; host < 2; host++)
+        network.hosts.Get(host)->GetObject<Ipv4>()->TraceConnectWithoutContext(
+            "Tx", MakeBoundCallback(&NoteMarks, &seen[host]));
+    Sender sender{NewSocket(network, 0), 100'000};
+    InetSocketAddress to = Service(network);
+    to.SetTos(0xb8);
+    sender.socket->SetIpTtl(9);
+    sender.Connect(to);
+    sender.socket->SetPriority(5);
+    RunFor(1);
+    EXPECT_OF(receiver.received, ==, 100'000U);
+    EXPECT_OF(test::Count(Ours(receiver.open.front()).GetStatistics(), "\"congestion"), >=, 2U);
+    for (const uint32_t one : seen[0])
+        EXPECT_OF(one, ==, 0xb8U >> 2 | 9U << 8 | 5U << 16);
+    for (const uint32_t one : seen[1])
+        EXPECT_OF(one, ==, 0x40U >> 2 | 7U << 8 | 3U << 16);
+}
+
+CASE(accepted_sockets_have_the_close_callbacks_of_the_listening_one)
+{
+    Network network{{"10Mbps", "10ms"}};
+    anabranch::Install(network.hosts);
+    Counter closes, errors;
+    const Ptr<ns3::Socket> listening = NewSocket(network, 1);
+    EXPECT(listening->Bind(InetSocketAddress(Ipv4Address::GetAny(), test::PORT)) == 0);
+    EXPECT(listening->Listen() == 0);
+    listening->SetAcceptCallback(MakeNullCallback<bool, Ptr<ns3::Socket>, const Address&>(), MakeCallback(&CloseNew));
+    listening->SetCloseCallbacks(MakeCallback(&Counter::Count, &closes), MakeCallback(&Counter::Count, &errors));
+    Sender sender{NewSocket(network, 0), 1000};
+    sender.Connect(Service(network));
+    RunFor(2);
+    EXPECT_OF(closes.times, ==, 1);
+    EXPECT_OF(errors.times, ==, 0);
+}
+
+CASE(more_room_after_a_change_is_told)
+{
+    Network network{{"10Mbps", "10ms"}};
+    anabranch::Install(network.hosts);
+    // Nothing is sent, and so nothing arrives that could tell of room.
+    Receiver receiver{NewSocket(network, 1)};
+    receiver.Listen(test::PORT);
+    const Ptr<ns3::Socket> socket = NewSocket(network, 0);
+    EXPECT(socket->Connect(Service(network)) == 0);
+    RunFor(1);
+    uint32_t told = 0;
+    socket->SetSendCallback(MakeBoundCallback(+[](uint32_t* room, Ptr<ns3::Socket>, uint32_t now) { *room = now; }, &told));
+    const uint32_t before = socket->GetTxAvailable();
+    EXPECT(Ours(socket).Change(R"({"send_buffer_bytes": 9000000})"));
+    RunFor(1);
+    EXPECT_OF(told, >, before);
 }
 
 CASE(an_application_may_send_whenever_it_hears_that_it_has_sent)

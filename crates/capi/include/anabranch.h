@@ -340,7 +340,7 @@ enum AnabranchStatus anabranch_public_key(const uint8_t *secret, uint8_t *key);
 // lends its own address. A relay answers the destinations whose keys it `serves`, at its address `control`. It needs the
 // `path` only if packets pass through it (`anabranch_transit`): with `cooperation.relays` = "fast-ack", it ends the
 // subflows that join, and acknowledges at once; with `cooperation.forwarding`, it holds data until the destination wants
-// them.
+// them. If it serves several keys, it believes what a destination says of data only if that calls from where they go.
 //
 // A source needs an agent if relays report to it (`cooperation.bandwidth_sharing`), or if it adapts windows to delays
 // (`cooperation.adaptive_congestion`). It answers as relays do. Destinations call their `source_agent`, which may be
@@ -360,6 +360,9 @@ enum AnabranchStatus anabranch_public_key(const uint8_t *secret, uint8_t *key);
 // endpoint's first connection. Open that when `ANABRANCH_AGENT_EVENT_KIND_READY` has come, from an unspecified address:
 // it then begins over the best relay.
 //
+// `ANABRANCH_STATUS_IN_USE` if a listener of the program has the address and port at which a relay or source would
+// answer: the endpoint then has no agent.
+//
 // # Safety
 // Pointers are null or valid; texts are strings; `secret` and `seed` point to as many octets.
 enum AnabranchStatus anabranch_start_agent(struct AnabranchEndpoint *endpoint,
@@ -369,11 +372,15 @@ enum AnabranchStatus anabranch_start_agent(struct AnabranchEndpoint *endpoint,
                                            const uint8_t *seed,
                                            uint64_t now_ns);
 
-// Ends the cooperation of an endpoint: its agent says goodbye to the others and begins nothing more.
+// Ends the cooperation of an endpoint: its agent says goodbye to the others and begins nothing more; of what happens
+// later, no event tells. Connections keep the subflows that they have, and from now on the program may open and close
+// some. What passes through a relay still does, and nothing of it is held back. If `ANABRANCH_AGENT_EVENT_KIND_READY` has
+// not come by then, it will not: open connections without it.
 //
 // # Safety
 // `endpoint` is null or valid.
-enum AnabranchStatus anabranch_retire_agent(struct AnabranchEndpoint *endpoint, uint64_t now_ns);
+enum AnabranchStatus anabranch_retire_agent(struct AnabranchEndpoint *endpoint,
+                                            uint64_t now_ns);
 
 // Returns the next event of the endpoint's agent. `ANABRANCH_STATUS_AGAIN` if there is none, or no agent.
 //
@@ -463,6 +470,16 @@ enum AnabranchStatus anabranch_addresses(struct AnabranchEndpoint *endpoint,
                                          uint64_t connection,
                                          struct AnabranchAddress *local,
                                          struct AnabranchAddress *remote);
+
+// Returns the connection that has a subflow between these addresses and ports, open or being opened.
+// `ANABRANCH_STATUS_UNKNOWN` if there is none, or nobody has accepted it yet.
+//
+// # Safety
+// Pointers are null or valid.
+enum AnabranchStatus anabranch_connection_of(struct AnabranchEndpoint *endpoint,
+                                             const struct AnabranchAddress *local,
+                                             const struct AnabranchAddress *remote,
+                                             uint64_t *connection);
 
 // Returns the number of octets that `anabranch_send` would take now; zero after `anabranch_shutdown`.
 //
@@ -575,7 +592,8 @@ enum AnabranchStatus anabranch_recv(struct AnabranchEndpoint *endpoint,
 // `endpoint` is null or valid.
 enum AnabranchStatus anabranch_shutdown(struct AnabranchEndpoint *endpoint, uint64_t connection, uint64_t now_ns);
 
-// Ends this side's stream and discards data that still arrive. The connection lingers until the peer has all data.
+// Ends this side's stream and discards data that still arrive. The connection lingers until the peer has all data, and
+// is aborted if the peer acknowledges nothing more for `user_timeout`.
 //
 // # Safety
 // `endpoint` is null or valid.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use transport::SubflowId;
 use wire::Payload;
 
-use crate::address::AnabranchAddress;
+use crate::address::{AnabranchAddress, read_address};
 use crate::config::settings_change;
 use crate::endpoint::{AnabranchEndpoint, read_octets, with_endpoint, write_out};
 use crate::status::{AnabranchStatus, Failure};
@@ -133,6 +133,31 @@ pub unsafe extern "C" fn anabranch_addresses(
             let (here, there) = known.ok_or_else(|| Failure::new(AnabranchStatus::Unknown, "no such connection"))?;
             write_out(local, "local", here.into())?;
             write_out(remote, "remote", there.into())?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Returns the connection that has a subflow between these addresses and ports, open or being opened.
+/// `ANABRANCH_STATUS_UNKNOWN` if there is none, or nobody has accepted it yet.
+///
+/// # Safety
+/// Pointers are null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_connection_of(
+    endpoint: *mut AnabranchEndpoint,
+    local: *const AnabranchAddress,
+    remote: *const AnabranchAddress,
+    connection: *mut u64,
+) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let (here, there) = (read_address(local, "local")?, read_address(remote, "remote")?);
+            write_out(connection, "connection", 0)?;
+            let found = endpoint.host.endpoint.by_addresses(here, there).filter(|id| endpoint.connections.has(*id));
+            let id = found.ok_or_else(|| Failure::new(AnabranchStatus::Unknown, "no such subflow"))?;
+            write_out(connection, "connection", endpoint.connections.number(id))?;
             Ok(AnabranchStatus::Ok)
         })
     }

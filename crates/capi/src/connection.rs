@@ -225,7 +225,8 @@ pub unsafe extern "C" fn anabranch_shutdown(
     }
 }
 
-/// Ends this side's stream and discards data that still arrive. The connection lingers until the peer has all data.
+/// Ends this side's stream and discards data that still arrive. The connection lingers until the peer has all data, and
+/// is aborted if the peer acknowledges nothing more for `user_timeout`.
 ///
 /// # Safety
 /// `endpoint` is null or valid.

@@ -27,10 +27,20 @@ fn pair() -> (Host, Host) {
     (destination, relay)
 }
 
-/// The events of both for some seconds, in which the relay answers each question for its link.
+/// The events of both for the first seconds.
 fn run(destination: &Host, relay: &Host, seconds: u64) -> (Vec<AnabranchAgentEvent>, Vec<AnabranchAgentEvent>) {
-    let (mut theirs, mut own, mut now_ns) = (Vec::new(), Vec::new(), 0);
-    while now_ns < seconds * 1_000_000_000 {
+    run_between(destination, relay, [0, seconds])
+}
+
+/// The events of both for some seconds, in which the relay answers each question for its link.
+fn run_between(
+    destination: &Host,
+    relay: &Host,
+    seconds: [u64; 2],
+) -> (Vec<AnabranchAgentEvent>, Vec<AnabranchAgentEvent>) {
+    let [mut now_ns, end_ns] = seconds.map(|at| at * 1_000_000_000);
+    let (mut theirs, mut own) = (Vec::new(), Vec::new());
+    while now_ns < end_ns {
         destination.handle_timeout(now_ns);
         relay.handle_timeout(now_ns);
         let mut busy = true;
@@ -69,6 +79,53 @@ fn offers_of_a_relay_reach_its_destination() {
     assert_eq!((offers.len(), count(&theirs, Kind::Ready)), (3, 1));
     let chosen = theirs.iter().find(|event| event.kind == Kind::Migration).expect("relays are selected");
     assert_eq!((chosen.to_len, chosen.to[0], chosen.from_len), (1, 0, 0));
+}
+
+#[test]
+fn nothing_comes_of_agents_that_have_retired() {
+    let (destination, relay) = pair();
+    run(&destination, &relay, 5);
+    destination.retire(5_000_000_000);
+    relay.retire(5_000_000_000);
+    let (theirs, own) = run_between(&destination, &relay, [5, 60]);
+    assert_eq!((theirs, own), (vec![], vec![]));
+    assert_eq!([&destination, &relay].map(Host::poll_timeout), [ANABRANCH_NEVER; 2]);
+}
+
+#[test]
+fn a_source_that_has_retired_wakes_up_no_more() {
+    let source = Host::new("10.0.0.1", 4);
+    let settings = r#"{"cooperation": {"adaptive_congestion": {}, "bandwidth_sharing": {}}}"#;
+    source.start(r#"{"role": "source", "control": "10.0.0.1:40001", "serves": []}"#, settings).unwrap();
+    assert_eq!(source.poll_timeout(), 2_000_000_000);
+    source.retire(1_000_000_000);
+    assert_eq!(source.poll_timeout(), ANABRANCH_NEVER);
+}
+
+#[test]
+fn an_agent_that_nobody_could_call_is_refused_and_may_start_elsewhere() {
+    let place = |role: &str, port: u16| format!(r#"{{"role": "{role}", "control": "10.1.0.1:{port}", "serves": []}}"#);
+    for role in ["relay", "source"] {
+        let host = Host::new("10.1.0.1", 2);
+        assert_eq!(host.listen("10.1.0.1:40001"), AnabranchStatus::Ok);
+        assert_eq!(host.start(&place(role, 40_001), "{}").unwrap_err(), "address and port are in use");
+        assert!(host.start(&place(role, 0), "{}").unwrap_err().contains("10.1.0.1:0 has port 0"));
+        assert_eq!(host.start(&place(role, 40_002), "{}"), Ok(()));
+        assert_eq!(host.listen("10.1.0.1:40002"), AnabranchStatus::InUse, "{role}: the agent listens there");
+    }
+    let key = Host::new("10.1.0.1", 2).public_key();
+    for peers in [
+        format!(
+            r#""source": "10.0.0.1:80", "relays": [{{"path": "10.1.0.2", "control": "10.1.0.1:0", "key": "{key}"}}]"#
+        ),
+        format!(
+            r#""source": "10.0.0.1:80", "relays": [], "source_agent": {{"control": "10.0.0.1:0", "key": "{key}"}}"#
+        ),
+        r#""source": "10.0.0.1:0", "relays": []"#.to_owned(),
+    ] {
+        let place = format!(r#"{{"role": "destination", {peers}}}"#);
+        assert!(Host::new("10.1.0.2", 1).start(&place, "{}").unwrap_err().contains("has port 0"), "{place}");
+    }
 }
 
 /// A program that does not answer is asked once, and not kept busy.
@@ -120,6 +177,7 @@ fn errors_name_the_field() {
         (r#"{"cooperation": {"forwarding": {}}}"#, "forwarding.range_packets: is missing"),
         (r#"{"cooperation": {"forwarding": {"range_packets": 0}}}"#, "forwarding.range_packets: is zero"),
         (r#"{"cooperation": {"forwarding": {"range_packets": 9, "threshold": "0 %"}}}"#, "forwarding.threshold"),
+        (r#"{"cooperation": {"forwarding": {"range_packets": 9, "threshold": "0.00001 %"}}}"#, "forwarding.threshold"),
         (r#"{"cooperation": {"selection": {"estimator": "guess"}}}"#, "guess"),
         ("[]", "settings_json is no object"),
     ] {

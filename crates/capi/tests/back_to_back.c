@@ -57,6 +57,7 @@ static void start(struct host *host, const char *name, uint8_t seed_octet) {
 /* Accepts the connection, and checks that its addresses are known at once. */
 static void accept_one(struct host *host, uint64_t listener) {
     AnabranchAddress local, remote, expected_local = address("10.0.1.2:80"), expected_remote = address("10.0.1.1");
+    uint64_t found;
     size_t pending;
     CHECK(anabranch_pending_accepts(host->endpoint, listener, &pending));
     REQUIRE(pending == 1);
@@ -66,6 +67,9 @@ static void accept_one(struct host *host, uint64_t listener) {
     CHECK(anabranch_addresses(host->endpoint, host->connection, &local, &remote));
     REQUIRE(local.port == 80 && memcmp(local.octets, expected_local.octets, sizeof local.octets) == 0);
     REQUIRE(remote.port >= 1024 && memcmp(remote.octets, expected_remote.octets, sizeof remote.octets) == 0);
+    CHECK(anabranch_connection_of(host->endpoint, &local, &remote, &found));
+    REQUIRE(found == host->connection);
+    REQUIRE(anabranch_connection_of(host->endpoint, &remote, &local, &found) == ANABRANCH_STATUS_UNKNOWN);
 }
 
 static void handle_events(struct host *host) {

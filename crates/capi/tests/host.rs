@@ -4,10 +4,11 @@ use core::ptr;
 use std::ffi::{CStr, CString};
 
 use anabranch_c::{
-    ANABRANCH_KEY_LEN, AnabranchAgentEvent, AnabranchEndpoint, AnabranchEvent, AnabranchLinkUse, AnabranchStatus,
-    anabranch_endpoint_free, anabranch_endpoint_new, anabranch_handle_packet, anabranch_handle_timeout,
-    anabranch_last_error, anabranch_measure, anabranch_poll_agent_event, anabranch_poll_event, anabranch_poll_timeout,
-    anabranch_poll_transmit, anabranch_public_key, anabranch_start_agent,
+    ANABRANCH_KEY_LEN, AnabranchAddress, AnabranchAgentEvent, AnabranchEndpoint, AnabranchEvent, AnabranchLinkUse,
+    AnabranchStatus, anabranch_address_parse, anabranch_endpoint_free, anabranch_endpoint_new, anabranch_handle_packet,
+    anabranch_handle_timeout, anabranch_last_error, anabranch_listen, anabranch_measure, anabranch_poll_agent_event,
+    anabranch_poll_event, anabranch_poll_timeout, anabranch_poll_transmit, anabranch_public_key,
+    anabranch_retire_agent, anabranch_start_agent,
 };
 
 /// An endpoint, and the private key of its agent.
@@ -45,6 +46,21 @@ impl Host {
         // SAFETY: a string that is valid until the next failed call.
         let message = || unsafe { CStr::from_ptr(anabranch_last_error()) }.to_string_lossy().into_owned();
         if status == AnabranchStatus::Ok { Ok(()) } else { Err(message()) }
+    }
+
+    pub fn listen(&self, address: &str) -> AnabranchStatus {
+        let (mut local, text, mut listener) = (AnabranchAddress::default(), CString::new(address).unwrap(), 0);
+        // SAFETY: an endpoint, a string and variables of this function.
+        unsafe {
+            assert_eq!(anabranch_address_parse(text.as_ptr(), &mut local), AnabranchStatus::Ok);
+            anabranch_listen(self.endpoint, &local, ptr::null(), &mut listener)
+        }
+    }
+
+    /// Retires the agent.
+    pub fn retire(&self, now_ns: u64) {
+        // SAFETY: an endpoint.
+        assert_eq!(unsafe { anabranch_retire_agent(self.endpoint, now_ns) }, AnabranchStatus::Ok);
     }
 
     /// Returns all its packets.

@@ -29,8 +29,8 @@ pub use values::{Cap, Change, PairTarget};
 pub use world::{Backend, World};
 
 use values::{
-    address, cap, change, device_name, filter, jobs, pair_target, patience, percent, place, priced, relay, reset_day,
-    seed, tiered, untiered, uplink, volume,
+    address, cap, change, device_name, filter, interface, jobs, pair_target, patience, percent, place, priced, relay,
+    reset_day, seed, tiered, untiered, uplink, volume,
 };
 
 /// Pools the links of nearby devices into one Multipath TCP connection.
@@ -413,8 +413,8 @@ const BESIDE_PAIR: [&str; 4] = ["interfaces", "relays", "kernel", "dry_run"];
     anabranch join --pair 'anabranch:pair?address=...'          # the same, with the URI in its QR code\n  \
     anabranch join --relay anna --interface wlan0=backup        # over the relay called anna\n\n\
     Tiers: primary is always used; secondary if no primary can connect; backup carries data only when no other\n\
-    uplink can; never is not used until it gets another tier. With --kernel, secondary is used as primary. All\n\
-    changes are undone at the end, even if the program is killed; docs/uplinks.md lists them."
+    uplink can; never is not used until it gets another tier. With --kernel and without --target, secondary is used\n\
+    as primary. All changes are undone at the end, even if the program is killed; docs/uplinks.md lists them."
 )]
 pub struct Join {
     /// An interface that reaches the Internet directly, such as a tethered phone, and its tier: usb0, or wlan0=backup;
@@ -439,16 +439,16 @@ pub struct Join {
     #[arg(long, value_name = "DIR", default_value = store::FOLDER)]
     pub state: PathBuf,
     /// A sufficient bit rate: only as many uplinks carry data as are needed to deliver it, the others wait as backups;
-    /// by default all carry data. Not with --kernel
+    /// by default all carry data
     #[arg(long, value_name = "RATE", value_parser = target, allow_hyphen_values = true)]
     pub target: Option<Rate>,
     /// Price of an octet over an uplink, a whole number in any unit: with --target the cheapest sufficient uplinks
-    /// carry data; usb1=3, or via-anna=3 for the relay called anna; repeatable; by default 0. Not with --kernel
+    /// carry data; usb1=3, or via-anna=3 for the relay called anna; repeatable; by default 0
     #[arg(long = "price", value_name = "NAME=PRICE", value_parser = priced, allow_hyphen_values = true)]
     pub prices: Vec<(String, u32)>,
     /// Leave data to the kernel's own Multipath TCP, and manage its paths, instead of running the proxy: for programs
     /// under `mptcpize run` or with sockets of IPPROTO_MPTCP (Linux 5.19 or newer)
-    #[arg(long, conflicts_with_all = ["listen", "open", "system_names", "congestion", "scheduler", "path_manager", "checksum", "pcap", "qlog", "target", "prices"])]
+    #[arg(long, conflicts_with_all = ["listen", "open", "system_names", "congestion", "scheduler", "path_manager", "checksum", "pcap", "qlog"])]
     pub kernel: bool,
     /// Address on which the proxy listens for programs, SOCKS5 and HTTP on the same port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:1080", value_parser = place)]
@@ -645,7 +645,7 @@ pub struct Doctor {
     #[arg(value_name = "SERVER[:PORT]")]
     pub servers: Vec<String>,
     /// An interface to examine; repeatable; by default all that reach the Internet
-    #[arg(long = "interface", value_name = "NAME", value_parser = uplink)]
+    #[arg(long = "interface", value_name = "NAME", value_parser = interface)]
     pub interfaces: Vec<String>,
     /// To estimate rates, fetch 5 MB of URL, for at most 5 s, over one uplink after the other
     #[arg(long, value_name = "URL")]
@@ -676,7 +676,8 @@ pub struct Get {
     pub output: Option<PathBuf>,
     /// If the download breaks off, keep the data in FILE.part, and continue next time if the file is unchanged: the
     /// server must send parts of files (ranges), and identify versions by a strong ETag or the time of the last change.
-    /// Otherwise the download begins anew, and says so. A FILE.part from elsewhere is not touched
+    /// Otherwise the download begins anew, and says so. A FILE.part from elsewhere is not touched. A file that -C has
+    /// completed is downloaded again only if it has changed, here or on the server
     #[arg(short = 'C', long = "continue")]
     pub resume: bool,
     /// An address of the engine, routed to it; repeatable, one per path; without it and --interface, a private one that

@@ -93,6 +93,26 @@ fn what_cannot_be_paired_is_said() {
     anabranch(&["compare", &a, &c]).assert().code(1).stderr(said);
 }
 
+/// Runs that could not begin have faults and no values.
+#[test]
+fn runs_in_which_nothing_was_measured_are_not_compared() {
+    let directory = tempfile::tempdir().unwrap();
+    let sweep = make(directory.path(), "sweep", "sweep", &["--seeds", "1..2"]);
+    let journal = PathBuf::from(&sweep).join("runs.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let unbegun = |line: &str| {
+        let mut record: Value = serde_json::from_str(line).unwrap();
+        (record["values"], record["faults"]) = (serde_json::json!({}), serde_json::json!(["it did not begin"]));
+        format!("{record}\n")
+    };
+    let (head, runs) = text.split_once('\n').unwrap();
+    let runs: String = runs.lines().map(unbegun).collect();
+    std::fs::write(&journal, format!("{head}\n{runs}")).unwrap();
+    let said = contains("4 of the runs had faults").and(contains("measured the same").not());
+    let refused = contains("nothing was measured in both").and(contains("help:"));
+    anabranch(&["compare", &sweep, &sweep]).assert().code(1).stdout(said).stderr(refused);
+}
+
 #[test]
 fn what_is_no_result_is_refused_with_a_remedy() {
     let directory = tempfile::tempdir().unwrap();

@@ -208,3 +208,23 @@ fn check_tells_of_all_mistakes_of_variants_and_files() {
     let wanted = contains("relays[1].cellular.rate.trace: cannot read").and(contains("relays[2].cellular.rate.trace"));
     anabranch(&["check", &path]).assert().code(2).stderr(wanted);
 }
+
+/// What is proposed to be run next is no command that would be refused, or change nothing.
+#[test]
+fn another_scheduler_is_proposed_where_it_is_another_and_allowed() {
+    let text = SCENARIO.replace("\"connection.congestion\" = \"cubic\"", "\"connection.scheduler\" = \"blest\"");
+    let (_directory, path) = scenario(&text);
+    for (words, is_proposed) in [
+        (&[] as &[&str], true),
+        (&["--variant", "LIA"], true),
+        (&["--variant", "CUBIC, it's"], false),
+        (&["--set", "connection.scheduler=round-robin"], false),
+        (&["--set", "connection.scheduler=blest"], false),
+        (&["--set", "connection={ scheduler = \"round-robin\" }"], false),
+    ] {
+        let output = anabranch(&[&["run", &path], words].concat()).assert().success();
+        let told = contains("--set connection.scheduler=round-robin\n")
+            .eval(&String::from_utf8_lossy(&output.get_output().stdout));
+        assert_eq!(told, is_proposed, "{words:?}");
+    }
+}

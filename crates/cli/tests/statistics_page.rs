@@ -43,6 +43,7 @@ fn every_field_of_a_download_is_described() {
     let report = linux::get::GetReport {
         bytes: 1,
         resumed_bytes: 0,
+        was_complete: false,
         begun_anew: None,
         duration: Duration::ZERO,
         connection: stats(),

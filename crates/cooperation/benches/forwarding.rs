@@ -10,6 +10,7 @@ use cooperation::forwarding::range_keeper::{RangeKeeper, RangeSettings};
 use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher, black_box};
 use units::{Dsn, Duration, Instant, Prng};
+use wire::mptcp::Token;
 use wire::{Pattern, Payload};
 
 /// Shows that forwarding allocates nothing per packet.
@@ -110,7 +111,7 @@ fn frame_to_a_relay(bencher: Bencher) {
     let (mut destination, mut relay) = open_channel(1);
     let ack = CumAck { rcv_nxt: Dsn(7), window_bytes: 1 << 20, widened_bytes: 0 };
     bencher.counter(ItemsCount::new(1_usize)).bench_local(move || {
-        destination.send(&ToRelay::CumAck(black_box(ack)));
+        destination.send(&ToRelay::CumAck { connection: Token(7), ack: black_box(ack) });
         relay.receive(&mut destination.take_octets()).expect("a frame")
     });
 }

@@ -176,3 +176,58 @@ fn a_relay_that_lies_by_ten_is_not_trusted_alone() {
     assert_eq!(relays_after(false), [0]);
     assert_eq!(relays_after(true), [0, 1, 2]);
 }
+
+/// Two relays carry the data of a source that pauses, and a third appears when it goes on.
+#[test]
+fn relays_of_a_source_that_paused_are_believed() {
+    let settings = ManagerSettings { discount: true, ..ManagerSettings::build(F) };
+    let mut manager = begun(settings, &[1500, 1500]);
+    assert_eq!(relays(&manager), [0, 1]);
+    let mut period = |number: u64, offers: &[u64], kbps: u64| {
+        let (at, carried) = (ms(2000 * number), Rate::from_bps(kbps * 1000));
+        advertise(&mut manager, offers, at);
+        [0, 1].into_iter().for_each(|relay| manager.handle_carried(RelayId(relay), carried, at));
+        manager.handle_period(Rate::from_bps(2000 * kbps), at);
+        relays(&manager)
+    };
+    // The source pauses in the middle of the first period, and goes on in the last.
+    for (number, kbps) in [(1, 1500), (2, 400), (3, 0), (4, 0), (5, 0), (6, 500)] {
+        assert_eq!(period(number, &[1500, 1500], kbps), [0, 1]);
+    }
+    for number in 7..12 {
+        assert_eq!(period(number, &[1500, 1500, 1500], 1500), [0, 1], "{number}");
+    }
+}
+
+/// How often a relay is tried in two minutes that swallows everything, with periods of half a second. It offers more
+/// than the other one, and the watch over relays excludes it after 3 s.
+#[test]
+fn a_relay_that_the_watch_still_judges_is_not_forgiven() {
+    let tries = |proof: Duration| {
+        let mut manager = begun(ManagerSettings::build(Duration::from_millis(500)), &[3000, 2000]);
+        manager.set_proof(proof);
+        assert_eq!(relays(&manager), [0]);
+        let (mut tries, mut fails_at) = (1, ms(3000));
+        for now in (1..=240).map(|step| ms(500 * step)) {
+            if fails_at <= now {
+                fails_at = Instant::FAR_FUTURE;
+                manager.handle_closed(RelayId(0), now);
+            }
+            advertise(&mut manager, &[3000, 2000], now);
+            manager.handle_period(GOAL.target, now);
+            while let Some(command) = manager.poll_command() {
+                if let Command::Add(relay) = command {
+                    manager.handle_established(relay, now);
+                    if relay == RelayId(0) {
+                        (tries, fails_at) = (tries + 1, now + Duration::from_secs(3));
+                    }
+                }
+            }
+            manager.handle_timeout(now);
+        }
+        tries
+    };
+    let (forgiven, judged) = (tries(Duration::ZERO), tries(Duration::from_secs(12)));
+    // In the end it is on probation for 16 periods, 8 s, after each failure.
+    assert!(judged <= 14 && forgiven > 20, "{judged} and {forgiven} times");
+}

@@ -3,16 +3,28 @@
 //! Discovery is a convenience. A relay that was found must still prove its identity, and a relay that was not found can
 //! be named by its address. An announcement contains the name that the owner gave the device, and a hash of its public
 //! key. Devices that know the key recognise the hash; strangers learn nothing more.
+//!
+//! ```text
+//! memory  when multicast DNS remembers too much of what others announce
+//! ```
 
+mod memory;
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
 use std::time::Duration as StdDuration;
 
 use cooperation::channel::PublicKey;
 use cooperation::link::{Name, PORT};
+use linux::clock::Clock;
 use linux::{Error, Result};
-use mdns_sd::{IfKind, Receiver, ScopedIp, ServiceDaemon, ServiceEvent, ServiceInfo};
+use mdns_sd::{IfKind, Receiver, ResolvedService, ScopedIp, ServiceDaemon, ServiceEvent, ServiceInfo};
 use sha2::{Digest as _, Sha256};
+use tracing::warn;
+use units::{Duration, Instant};
 
 use crate::scoped::ScopedAddress;
+use memory::{LOOK, Memory};
 
 /// Service type of relays that lend.
 const LENDING: &str = "_anabranch._udp.local.";
@@ -24,6 +36,10 @@ const LABEL: &[u8] = b"anabranch relay mark 1";
 const MARK_BYTES: usize = 8;
 /// Time allowed for telling others that a relay is gone.
 const FAREWELL: StdDuration = StdDuration::from_millis(300);
+/// Minimum interval between the beginnings of a search that floods break off.
+const REOPENING_PAUSE: Duration = Duration::from_secs(1);
+/// Maximum number of events that one call handles, as many as mdns-sd lets wait.
+const EVENTS_MAX: usize = 1000;
 
 /// Returns the mark by which devices that know a relay's key recognise it: 16 hexadecimal digits.
 pub fn mark(key: PublicKey) -> String {
@@ -32,7 +48,12 @@ pub fn mark(key: PublicKey) -> String {
 }
 
 /// An announcement of a relay, in force until dropped.
-pub struct Announcement(ServiceDaemon);
+pub struct Announcement {
+    /// Ends the thread when dropped.
+    over: Option<mpsc::Sender<()>>,
+    /// Replaces the daemon whenever it remembers too much.
+    thread: Option<JoinHandle<()>>,
+}
 
 impl Announcement {
     /// Announces a relay with this key that lends, on every interface except the shared one.
@@ -40,7 +61,7 @@ impl Announcement {
     /// # Errors
     /// If this host has no multicast DNS.
     pub fn of_lending(name: &Name, key: PublicKey, shared: &str) -> Result<Self> {
-        Self::of(LENDING, name, &[("mark", &mark(key))], Some(shared))
+        Self::of(LENDING, name, vec![("mark", mark(key))], Some(shared))
     }
 
     /// Announces a relay that shows a pairing code.
@@ -48,32 +69,86 @@ impl Announcement {
     /// # Errors
     /// As [`Self::of_lending`].
     pub fn of_pairing(name: &Name, shared: Option<&str>) -> Result<Self> {
-        Self::of(PAIRING, name, &[], shared)
+        Self::of(PAIRING, name, Vec::new(), shared)
     }
 
-    fn of(service: &str, name: &Name, properties: &[(&str, &str)], shared: Option<&str>) -> Result<Self> {
-        let daemon = daemon()?;
-        if let Some(shared) = shared {
-            daemon.disable_interface(IfKind::Name(shared.into())).map_err(unknown)?;
-        }
-        Self::by(daemon, service, name, properties)
+    fn of(
+        service: &'static str,
+        name: &Name,
+        properties: Vec<(&'static str, String)>,
+        shared: Option<&str>,
+    ) -> Result<Self> {
+        let shared = shared.map(str::to_owned);
+        let make = move || {
+            let daemon = daemon()?;
+            if let Some(shared) = &shared {
+                daemon.disable_interface(IfKind::Name(shared.clone())).map_err(unknown)?;
+            }
+            Ok(daemon)
+        };
+        Self::by(make, service, name, properties)
     }
 
-    fn by(daemon: ServiceDaemon, service: &str, name: &Name, properties: &[(&str, &str)]) -> Result<Self> {
-        // Not the host's own name: other programs may announce that already, with other addresses.
-        let host = format!("{name}-anabranch.local.");
-        let info = ServiceInfo::new(service, name.as_str(), &host, "", PORT, properties).map_err(unknown)?;
-        daemon.register(info.enable_addr_auto()).map_err(unknown)?;
-        Ok(Self(daemon))
+    fn by(
+        make: impl Fn() -> Result<ServiceDaemon> + Send + 'static,
+        service: &'static str,
+        name: &Name,
+        properties: Vec<(&'static str, String)>,
+    ) -> Result<Self> {
+        let name = name.clone();
+        let announce = move || {
+            let daemon = make()?;
+            // Not the host's own name: other programs may announce that already, with other addresses.
+            let host = format!("{name}-anabranch.local.");
+            let info = ServiceInfo::new(service, name.as_str(), &host, "", PORT, &properties[..]).map_err(unknown)?;
+            daemon.register(info.enable_addr_auto()).map_err(unknown)?;
+            Ok(daemon)
+        };
+        let first = announce()?;
+        let (over, is_over) = mpsc::channel();
+        let thread = thread::Builder::new().name("announcement".into()).spawn(move || keep(first, announce, &is_over));
+        let thread = thread.map_err(Error::system("start a thread"))?;
+        Ok(Self { over: Some(over), thread: Some(thread) })
     }
 }
 
 impl Drop for Announcement {
     fn drop(&mut self) {
-        // This sends a farewell to the network. If it fails, the announcement expires.
-        if let Ok(done) = self.0.shutdown() {
-            let _ = done.recv_timeout(FAREWELL);
+        self.over = None;
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// Keeps an announcement in force until the other end of `is_over` is dropped.
+fn keep(first: ServiceDaemon, announce: impl Fn() -> Result<ServiceDaemon>, is_over: &mpsc::Receiver<()>) {
+    let clock = Clock::start();
+    let (mut daemon, mut memory, mut was_told) = (Some(first), Memory::new(clock), false);
+    while is_over.recv_timeout(LOOK.into()) == Err(RecvTimeoutError::Timeout) {
+        if let Some(full) = daemon.take_if(|daemon| memory.is_full(daemon)) {
+            tell_flood(&mut was_told);
+            say_farewell(&full);
         }
+        if daemon.is_none() {
+            (daemon, memory) = (announce().ok(), Memory::new(clock));
+        }
+    }
+    daemon.iter().for_each(say_farewell);
+}
+
+/// Tells the network that an announcement is over. If this fails, the announcement expires.
+fn say_farewell(daemon: &ServiceDaemon) {
+    if let Ok(done) = daemon.shutdown() {
+        let _ = done.recv_timeout(FAREWELL);
+    }
+}
+
+/// Tells once of somebody who floods a network with announcements.
+fn tell_flood(was_told: &mut bool) {
+    if !core::mem::replace(was_told, true) {
+        warn!(
+            "multicast DNS is flooded with announcements on a network of this device: they are forgotten again and \
+             again, and relays may be found late"
+        );
     }
 }
 
@@ -102,8 +177,26 @@ pub struct Announcer {
 /// A search that runs until dropped.
 pub struct Search {
     service: &'static str,
+    make: Box<dyn Fn() -> Result<ServiceDaemon> + Send>,
+    clock: Clock,
+    /// There is none for a moment after a flood.
+    open: Option<Open>,
+    /// When the next one may begin.
+    open_at: Instant,
+    was_flood_told: bool,
+}
+
+/// What a search holds while it is open.
+struct Open {
     daemon: ServiceDaemon,
     events: Receiver<ServiceEvent>,
+    memory: Memory,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let _ = self.daemon.shutdown();
+    }
 }
 
 impl Search {
@@ -112,7 +205,7 @@ impl Search {
     /// # Errors
     /// If this host has no multicast DNS.
     pub fn for_lending() -> Result<Self> {
-        Self::of(LENDING)
+        Self::by(daemon, LENDING)
     }
 
     /// Searches for relays that show a pairing code.
@@ -120,41 +213,71 @@ impl Search {
     /// # Errors
     /// As [`Self::for_lending`].
     pub fn for_pairing() -> Result<Self> {
-        Self::of(PAIRING)
+        Self::by(daemon, PAIRING)
     }
 
-    fn of(service: &'static str) -> Result<Self> {
-        Self::by(daemon()?, service)
+    fn by(make: impl Fn() -> Result<ServiceDaemon> + Send + 'static, service: &'static str) -> Result<Self> {
+        let (clock, make) = (Clock::start(), Box::new(make));
+        let mut search = Self { service, make, clock, open: None, open_at: Instant::ZERO, was_flood_told: false };
+        search.open()?;
+        Ok(search)
     }
 
-    fn by(daemon: ServiceDaemon, service: &'static str) -> Result<Self> {
-        let events = daemon.browse(service).map_err(unknown)?;
-        Ok(Self { service, daemon, events })
+    fn open(&mut self) -> Result<()> {
+        self.open_at = self.clock.now() + REOPENING_PAUSE;
+        let daemon = (self.make)()?;
+        let events = daemon.browse(self.service).map_err(unknown)?;
+        self.open = Some(Open { daemon, events, memory: Memory::new(self.clock) });
+        Ok(())
     }
 
-    /// Returns the next relay that is found within `patience`.
-    pub fn next(&self, patience: StdDuration) -> Option<Found> {
-        loop {
-            match self.events.recv_timeout(patience).ok()? {
-                ServiceEvent::ServiceResolved(service) => {
-                    let Some(name) = name(&service.fullname, self.service) else { continue };
-                    let found = service.addresses.iter().filter(|ip| !ip.is_loopback()).map(address);
-                    let mut addresses: Vec<ScopedAddress> = found.collect();
-                    addresses.sort();
-                    let mark = service.txt_properties.get_property_val_str("mark").unwrap_or_default().into();
-                    let announcer = Announcer { instance: service.fullname.clone(), host: service.host.clone() };
-                    return Some(Found { name, announcer, mark, addresses });
+    /// Ends a search that a flood has broken off, or that remembers too much. A later call of [`Self::next`] begins
+    /// anew.
+    fn close(&mut self) {
+        self.open = None;
+        tell_flood(&mut self.was_flood_told);
+    }
+
+    /// Returns the next relay that is found within `patience`. To be called again and again. It may return early.
+    pub fn next(&mut self, patience: StdDuration) -> Option<Found> {
+        let until = self.clock.now() + patience.into();
+        // Whoever sends events without end does not keep the caller here.
+        for _ in 0..EVENTS_MAX {
+            if self.open.as_mut().is_some_and(|open| open.memory.is_full(&open.daemon)) {
+                self.close();
+            }
+            let now = self.clock.now();
+            let Some(open) = &self.open else {
+                if self.open_at > now || self.open().is_err() {
+                    thread::park_timeout(until.min(self.open_at).saturating_since(now).into());
+                    return None;
                 }
-                _ => continue,
+                continue;
+            };
+            match open.events.recv_timeout(until.saturating_since(now).into()) {
+                Ok(ServiceEvent::ServiceResolved(service)) => match found(&service, self.service) {
+                    Some(found) => return Some(found),
+                    None => continue,
+                },
+                Ok(_) => continue,
+                Err(mdns_sd::RecvTimeoutError::Timeout) => return None,
+                // The queue of events was full.
+                Err(mdns_sd::RecvTimeoutError::Disconnected) => self.close(),
             }
         }
+        None
     }
 }
 
-impl Drop for Search {
-    fn drop(&mut self) {
-        let _ = self.daemon.shutdown();
-    }
+/// Returns the relay that announces a service, if it has a name of one.
+fn found(service: &ResolvedService, kind: &str) -> Option<Found> {
+    let name = name(&service.fullname, kind)?;
+    let found = service.addresses.iter().filter(|ip| !ip.is_loopback()).map(address);
+    let mut addresses: Vec<ScopedAddress> = found.collect();
+    addresses.sort();
+    let mark = service.txt_properties.get_property_val_str("mark").unwrap_or_default().into();
+    let announcer = Announcer { instance: service.fullname.clone(), host: service.host.clone() };
+    Some(Found { name, announcer, mark, addresses })
 }
 
 /// Returns the name of a service instance. Anyone on the network may announce a name of arbitrary octets, including
@@ -201,7 +324,10 @@ fn unknown(error: mdns_sd::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::net::UdpSocket;
+
     use cooperation::channel::Identity;
+    use socket2::{Domain, Socket, Type};
 
     use super::*;
 
@@ -232,14 +358,110 @@ mod tests {
         daemon
     }
 
+    fn free_port() -> u16 {
+        UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    }
+
+    fn announced(port: u16, name: &Name, mark: &str) -> Announcement {
+        Announcement::by(move || Ok(near(port)), LENDING, name, vec![("mark", mark.to_owned())]).unwrap()
+    }
+
+    /// Sends records about `names` to all at that port: a TXT record of each name, or a PTR record that calls it an
+    /// instance of `service`.
+    fn flood(port: u16, names: impl Iterator<Item = String>, service: Option<&str>) {
+        let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
+        socket.set_multicast_if_v4(&std::net::Ipv4Addr::LOCALHOST).unwrap();
+        let socket = UdpSocket::from(socket);
+        let encoded = |name: &str| {
+            let labels = name.split('.').filter(|label| !label.is_empty());
+            let octets = labels.flat_map(|label| [&[label.len() as u8], label.as_bytes()].concat());
+            octets.chain([0]).collect::<Vec<u8>>()
+        };
+        let record = |name: &str| match service {
+            // Type, class, an hour, and the length of the rest.
+            None => [&encoded(name)[..], &[0, 16, 0, 1, 0, 0, 14, 16, 0, 1, 0]].concat(),
+            Some(service) => {
+                let alias = encoded(&format!("{name}.{service}"));
+                [&encoded(service)[..], &[0, 12, 0, 1, 0, 0, 14, 16, 0, alias.len() as u8], &alias].concat()
+            }
+        };
+        let all: Vec<Vec<u8>> = names.map(|name| record(&name)).collect();
+        for some in all.chunks(50) {
+            let head = [0, 0, 0x84, 0, 0, 0, 0, some.len() as u8, 0, 0, 0, 0];
+            socket.send_to(&[&head[..], &some.concat()].concat(), ("224.0.0.251", port)).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_flood_of_announcements_does_not_fill_the_memory() {
+        let (port, anna) = (free_port(), "anna".parse::<Name>().unwrap());
+        let mut search = Search::by(move || Ok(near(port)), LENDING).unwrap();
+        let (made, made_by_it) = mpsc::channel();
+        let make = move || {
+            made.send(()).unwrap();
+            Ok(near(port))
+        };
+        let _relay = Announcement::by(make, LENDING, &anna, Vec::new()).unwrap();
+        assert!(search.next(StdDuration::from_secs(10)).is_some());
+        made_by_it.recv().unwrap();
+        let mut remembered = 0;
+        for round in 0..30 {
+            flood(port, (0..1_000).map(|number| format!("stranger-{round}-{number}.local.")), None);
+            while search.next(StdDuration::from_millis(100)).is_some() {}
+            let metrics = search.open.as_ref().map(|open| open.daemon.get_metrics().unwrap());
+            let records = metrics.map_or(0, |metrics| metrics.recv().unwrap()["cached-txt"]);
+            remembered = remembered.max(records);
+        }
+        assert!((1_000..20_000).contains(&remembered), "{remembered} of 30,000 records");
+        assert!(search.was_flood_told);
+        assert!(made_by_it.recv_timeout(StdDuration::from_secs(10)).is_ok(), "the relay does not forget");
+        flood(port, (0..3_000).map(|number| format!("stranger-{number}.local.")), None);
+        let is_anna = |found: Option<Found>| found.is_some_and(|found| found.name == anna);
+        assert!((0..100).any(|_| is_anna(search.next(StdDuration::from_millis(100)))), "it is found all the same");
+    }
+
+    #[test]
+    fn a_search_that_a_burst_breaks_off_begins_anew() {
+        let (port, anna) = (free_port(), "anna".parse::<Name>().unwrap());
+        let mut search = Search::by(move || Ok(near(port)), LENDING).unwrap();
+        // What comes before the search is under way is not meant for it.
+        for round in 0.. {
+            flood(port, (0..1_500).map(|number| format!("stranger-{round}-{number}")), Some(LENDING));
+            thread::park_timeout(StdDuration::from_millis(100));
+            if search.open.as_ref().unwrap().events.is_disconnected() {
+                break;
+            }
+        }
+        let _relay = announced(port, &anna, "1");
+        let is_anna = |found: Option<Found>| found.is_some_and(|found| found.name == anna);
+        assert!((0..100).any(|_| is_anna(search.next(StdDuration::from_millis(100)))));
+    }
+
+    #[test]
+    fn other_events_do_not_make_a_search_wait_longer() {
+        let port = free_port();
+        let mut search = Search::by(move || Ok(near(port)), LENDING).unwrap();
+        let (clock, patience) = (Clock::start(), StdDuration::from_millis(300));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0..30 {
+                    flood(port, core::iter::once(format!("stranger-{number}")), Some(LENDING));
+                    thread::park_timeout(StdDuration::from_millis(100));
+                }
+            });
+            assert!(search.next(patience).is_none());
+            assert!(clock.now() < Instant::from_millis(2_000), "{:?}", clock.now());
+        });
+    }
+
     #[test]
     fn a_relay_whose_name_another_host_has_taken_is_found() {
-        let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let anna: Name = "anna".parse().unwrap();
         let marks = ["1", "2"];
-        let search = Search::by(near(port), LENDING).unwrap();
+        let mut search = Search::by(move || Ok(near(port)), LENDING).unwrap();
         let _relays = marks.map(|mark| {
-            let relay = Announcement::by(near(port), LENDING, &anna, &[("mark", mark)]).unwrap();
+            let relay = announced(port, &anna, mark);
             // The second one probes for the name once the first one has it.
             while search.next(StdDuration::from_secs(10)).expect("a relay").mark != mark {}
             relay

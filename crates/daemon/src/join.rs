@@ -10,6 +10,7 @@
 //! offer      detects that a relay has more to lend than before
 //! roster     the uplinks, with their tiers and states
 //! selection  chooses the uplinks that carry data for a target bit rate
+//! rates      measures their rates for it
 //! keeper     follows uplinks that are lost and come back; in a thread of its own, since plumbing takes time
 //! status     the state of the daemon, for people and programs
 //! wanted     finds the interfaces and makes the links to relays that are to be used
@@ -19,12 +20,14 @@
 mod engine_log;
 pub(crate) mod keeper;
 mod offer;
+pub(crate) mod rates;
 pub mod rights;
 pub(crate) mod roster;
 mod selection;
 pub mod status;
 mod wanted;
 
+use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -46,7 +49,6 @@ use crate::doctor::vpn_now;
 use crate::links::{LinkStatus, Links};
 use crate::lock;
 use crate::names;
-use crate::proxy::choice::Tier;
 use crate::proxy::{Proxy, ProxyConfig};
 use crate::store::Store;
 use keeper::Keeper;
@@ -91,6 +93,7 @@ pub fn rehearse(options: &JoinOptions) -> Result<Plan> {
     check_prices(&options.prices, &uplinks)?;
     let mut plan = uplink::rehearse(&uplinks, Families::Both)?;
     plan.notes.extend(notes);
+    plan.notes.extend(idle_prices(&options.prices, options.target));
     Ok(plan)
 }
 
@@ -111,6 +114,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     let device = tun.name().to_owned();
     let plan = uplink::plan(&device, &paths, &Surroundings::look(&uplinks)?)?;
     plan.notes.iter().for_each(|note| warn!(device, "{note}"));
+    idle_prices(&options.prices, options.target).iter().for_each(|note| warn!(device, "{note}"));
     let plumbing = Plumbing::lay(plan, stop)?;
     let mut roster = Roster::new(&device, &options.uplinks.state, plumbing.paths(), &tiers);
     links.iter().flat_map(Links::statuses).for_each(|status| drop(roster.handle_link(&status)));
@@ -165,8 +169,18 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     })
 }
 
+/// Returns a note if there are prices that have no effect yet.
+pub(crate) fn idle_prices(prices: &[(String, u32)], target: Option<Rate>) -> Option<String> {
+    let is_idle = target.is_none() && prices.iter().any(|(_, price)| *price > 0);
+    is_idle.then(|| {
+        "--price changes nothing until there is a target bit rate: name one with --target, or later with anabranch \
+         join set target=8M"
+            .to_owned()
+    })
+}
+
 /// Checks that each price names an uplink, and none twice: the last price would win silently.
-fn check_prices(prices: &[(String, u32)], uplinks: &[Uplink]) -> Result<()> {
+pub(crate) fn check_prices(prices: &[(String, u32)], uplinks: &[Uplink]) -> Result<()> {
     let known: Vec<String> = uplinks.iter().map(|uplink| uplink.interface.clone()).collect();
     for (position, (name, price)) in prices.iter().enumerate() {
         if prices[..position].iter().any(|(other, _)| other == name) {
@@ -197,8 +211,8 @@ fn tell_what_there_is(wrong: &[String], uplinks: &[Uplink]) -> Result<()> {
         vpn_now().filter(|vpn| uplinks.iter().any(|it| it.interface != vpn.interface))
     {
         warn!(
-            "the tunnel {interface} ({kind}) has this host's default route: traffic through this proxy leaves over the \
-             uplinks, not through the tunnel (`anabranch doctor` says more)"
+            "the tunnel {interface} ({kind}) has this host's default route: traffic through this proxy leaves over \
+             other interfaces, outside the tunnel (`anabranch doctor` says more)"
         );
     }
     if control::running()?.iter().any(|device| device == LENDER) {
@@ -233,7 +247,7 @@ fn handle_link(status: &LinkStatus, roster: &Shared, remote: &Remote<ProxyHost>)
     if let Some(line) = changed {
         info!(uplink = status.interface, relay = status.relay, "{line}");
         // As above.
-        let _ = retier(roster, remote);
+        let _ = retier(Vec::new(), roster, remote);
     }
 }
 
@@ -242,14 +256,14 @@ fn answer(request: Request, roster: &Shared, remote: &Remote<ProxyHost>) -> Answ
     trace!(?request, "asked");
     let done = match request {
         Request::Status => look(roster, remote),
-        Request::SetTier { uplink, tier } => set_tier(&uplink, tier, roster, remote),
+        Request::SetTier { uplink, tier } => set(|roster| roster.set_tier(&uplink, tier), roster, remote),
         // The keeper reconsiders the selection within a second.
         Request::SetPrice { uplink, price } => match lock(roster).set_price(&uplink, price) {
             Ok(()) => Ok(Answer::Done(Value::Null)),
             Err(why) => Ok(Answer::Refused(why)),
         },
-        Request::SetTarget { bps } => set_target(bps.map(Rate::from_bps), roster, remote),
-        Request::SetAll { changes } => set_all(&changes, roster, remote),
+        Request::SetTarget { bps } => set(|roster| roster.set_target(bps.map(Rate::from_bps)), roster, remote),
+        Request::SetAll { changes } => set(|roster| roster.set_all(&changes), roster, remote),
     };
     done.unwrap_or_else(|error| Answer::Refused(error.to_string()))
 }
@@ -266,37 +280,27 @@ fn look(roster: &Shared, remote: &Remote<ProxyHost>) -> Result<Answer> {
         .map_err(|error| Error::Usage(format!("the status cannot be written: {error}")))
 }
 
-fn set_tier(interface: &str, tier: Tier, roster: &Shared, remote: &Remote<ProxyHost>) -> Result<Answer> {
-    if let Err(why) = lock(roster).set_tier(interface, tier) {
-        return Ok(Answer::Refused(why));
+/// Makes a change that the user wants.
+fn set(
+    change: impl FnOnce(&mut Roster) -> std::result::Result<(), String>,
+    roster: &Shared,
+    remote: &Remote<ProxyHost>,
+) -> Result<Answer> {
+    let retiered = lock(roster).change(change);
+    match retiered {
+        Ok(retiered) => retier(retiered, roster, remote).map(|()| Answer::Done(Value::Null)),
+        Err(why) => Ok(Answer::Refused(why)),
     }
-    retier(roster, remote)?;
-    Ok(Answer::Done(Value::Null))
 }
 
-fn set_all(changes: &[Request], roster: &Shared, remote: &Remote<ProxyHost>) -> Result<Answer> {
-    if let Err(why) = lock(roster).set_all(changes) {
-        return Ok(Answer::Refused(why));
-    }
-    retier(roster, remote)?;
-    Ok(Answer::Done(Value::Null))
-}
-
-fn set_target(target: Option<Rate>, roster: &Shared, remote: &Remote<ProxyHost>) -> Result<Answer> {
-    if let Err(why) = lock(roster).set_target(target) {
-        return Ok(Answer::Refused(why));
-    }
-    retier(roster, remote)?;
-    Ok(Answer::Done(Value::Null))
-}
-
-/// Passes the current tier of each uplink to the proxy.
-fn retier(roster: &Shared, remote: &Remote<ProxyHost>) -> Result<()> {
+/// Passes the current tier of each uplink to the proxy; `set` are the addresses of those whose tier the user has set.
+fn retier(set: Vec<IpAddr>, roster: &Shared, remote: &Remote<ProxyHost>) -> Result<()> {
     let shared = Arc::clone(roster);
     remote.call(move |host, now| {
         // Read on the driver's thread, so that an uplink lost in the meantime is not used again.
         let there = lock(&shared).there_now();
         host.with_app_mut(|proxy, endpoint| {
+            set.iter().for_each(|ip| proxy.forgive(*ip));
             there.iter().for_each(|uplink| proxy.set_tier(*uplink, endpoint, now));
             proxy.strand_all(endpoint, now);
         });
@@ -306,6 +310,16 @@ fn retier(roster: &Shared, remote: &Remote<ProxyHost>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_price_without_a_target_is_told_to_have_no_effect() {
+        let price = |price: u32| vec![("usb0".to_owned(), price)];
+        let note = idle_prices(&price(3), None).unwrap();
+        assert!(note.contains("changes nothing until") && note.contains("target=8M") && !note.contains('\n'), "{note}");
+        let target = Some(Rate::from_bps(8_000_000));
+        let others = [idle_prices(&price(3), target), idle_prices(&price(0), None), idle_prices(&[], None)];
+        assert_eq!(others, [None, None, None]);
+    }
 
     #[test]
     fn prices_are_those_of_uplinks_one_each() {

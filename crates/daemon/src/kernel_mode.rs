@@ -8,19 +8,23 @@
 //! ```
 //!
 //! ```text
-//! manager  which subflows connections should have; sans-IO
-//! state    the manager with what it acts through, and the traffic of each uplink
-//! meters   the traffic of each uplink, over all past and present subflows
+//! manager     which subflows connections should have; sans-IO
+//! connection  the same for one of them
+//! silence     which subflows and uplinks nothing is heard over, although something should be; sans-IO
+//! state       the manager with what it acts through, and the traffic of each uplink
+//! meters      the traffic of each uplink, over all past and present subflows
 //! ```
 //!
 //! The kernel asks the manager instead of its own path manager about connections that begin while the daemon runs.
 //! Endpoints that others have set up (`ip mptcp endpoint`) stay as they are, and take effect again afterwards. When the
 //! daemon ends, even suddenly, connections keep their subflows.
 
+mod connection;
 mod manager;
 #[cfg(test)]
 mod manager_tests;
 mod meters;
+mod silence;
 mod state;
 
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -37,14 +41,14 @@ use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::Value;
 use tracing::{info, warn};
-use units::{Duration, Instant};
+use units::{Duration, Instant, Rate};
 
 use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
 use crate::join::keeper::{EverySecond, check_janitor, check_ways, handle_clocks, note_renamed, warn_unlisted};
 use crate::join::roster::Roster;
 use crate::join::status::JoinStatus;
-use crate::join::{Found, Wanted, follow, rights};
+use crate::join::{Found, Wanted, check_prices, follow, idle_prices, rights};
 use crate::links::{LinkStatus, Links};
 use crate::lock;
 use crate::store::Store;
@@ -64,6 +68,11 @@ const LOOK_AROUND: Duration = Duration::from_secs(2);
 pub struct KernelOptions {
     /// Interfaces and relays, with their tiers.
     pub uplinks: Wanted,
+    /// Target bit rate: only as few uplinks as deliver it carry data, and the others are backups. `None`: all carry
+    /// data.
+    pub target: Option<Rate>,
+    /// Price of an octet by interface; 0 if absent. The cheapest uplinks that deliver the target carry data.
+    pub prices: Vec<(String, u32)>,
     /// Group ID whose members may query and change this daemon, besides its owner.
     pub control_group: Option<u32>,
 }
@@ -85,8 +94,10 @@ pub struct KernelStatus {
 /// As [`join`].
 pub fn rehearse(options: &KernelOptions) -> Result<Plan> {
     let (uplinks, notes) = options.uplinks.rehearse()?;
+    check_prices(&options.prices, &uplinks)?;
     let mut plan = uplink::kernel_plan(&uplinks, &Surroundings::look_without_firewalls(&uplinks)?)?;
     plan.notes.extend(notes);
+    plan.notes.extend(idle_prices(&options.prices, options.target));
     Ok(plan)
 }
 
@@ -103,9 +114,11 @@ pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)
         ));
     }
     let Found { uplinks, tiers, wrong, links } = options.uplinks.find(stop)?;
+    check_prices(&options.prices, &uplinks)?;
     wrong.iter().for_each(|line| warn!("continuing without an uplink until it is available: {line}"));
     let plan = uplink::kernel_plan(&uplinks, &Surroundings::look_without_firewalls(&uplinks)?)?;
     plan.notes.iter().for_each(|note| warn!("{note}"));
+    idle_prices(&options.prices, options.target).iter().for_each(|note| warn!("{note}"));
     let (clock, paths) = (Clock::start(), PathManager::new()?);
     // Before any connection can cause an event, so that none is missed.
     let monitor = Monitor::new()?;
@@ -113,6 +126,8 @@ pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)
     let plumbing = Plumbing::lay(plan, stop)?;
     let mut roster = Roster::new(KERNEL, &options.uplinks.state, plumbing.paths(), &tiers);
     links.iter().flat_map(Links::statuses).for_each(|status| drop(roster.handle_link(&status)));
+    options.prices.iter().try_for_each(|(name, price)| roster.set_price(name, *price)).map_err(Error::Usage)?;
+    roster.set_target(options.target).map_err(Error::Usage)?;
     let state = State::new(roster, paths);
     let server = server::Server::open(&Place::here()?, KERNEL, options.control_group)?;
     let watch = Watch::new(&uplinks)?;
@@ -166,12 +181,13 @@ impl Keeper<'_> {
         let mut look_at = Instant::ZERO;
         let mut every_second = EverySecond::from(self.clock.now());
         loop {
-            self.wait(stop, look_at)?;
+            self.wait(stop, look_at, &every_second)?;
             if stop.is_triggered() {
                 return Ok(());
             }
             check_janitor(&mut self.plumbing);
-            if every_second.is_due(self.clock.now()) {
+            let is_due = every_second.is_due(self.clock.now());
+            if is_due {
                 check_ways(&mut self.plumbing, &mut self.watch);
             }
             handle_clocks(&mut self.jumps, &mut self.watch);
@@ -186,20 +202,25 @@ impl Keeper<'_> {
             }
             let now = self.clock.now();
             let mut state = lock(self.state);
-            state.act(now);
-            if look_at <= now {
+            // First what is heard: it decides what is done.
+            if look_at <= now || is_due && state.has_target() {
                 look_at = now + LOOK;
-                state.measure()?;
+                state.listen(now)?;
+            }
+            state.act(now);
+            if is_due {
+                state.select(now);
             }
         }
     }
 
-    fn wait(&self, stop: &Stop, look_at: Instant) -> Result<()> {
+    fn wait(&self, stop: &Stop, look_at: Instant, every_second: &EverySecond) -> Result<()> {
         let now = self.clock.now();
         let deadline = {
             let state = lock(self.state);
             let look_at = state.has_connections().then_some(look_at);
-            state.deadline().into_iter().chain(look_at).fold(now + LOOK_AROUND, Instant::min)
+            let select_at = state.has_target().then(|| now + every_second.left(now));
+            state.deadline().into_iter().chain(look_at).chain(select_at).fold(now + LOOK_AROUND, Instant::min)
         };
         // Rounded up, so that `poll` does not return before the deadline.
         let nanos = deadline.saturating_since(now).as_nanos() + 1_000_000;
@@ -243,8 +264,9 @@ impl Keeper<'_> {
             let _ = self.watch.retry(&name);
             return self.lost(&name, format!("cannot be set up ({error})"));
         }
-        let was_lost = lock(self.state).usable(uplink, self.clock.now());
-        let what = if was_lost { "is available and in use" } else { "has changed, and its new settings are in use" };
+        // Before the lock: this runs a program.
+        let there = uplink::addresses_of(&name);
+        let Some(what) = lock(self.state).usable(uplink, &there, self.clock.now()) else { return };
         info!(uplink = name, "{name} {what}");
     }
 }
@@ -256,18 +278,7 @@ fn answer(request: Request, state: &Mutex<State>, clock: Clock) -> Answer {
         Request::Status => lock(state).status(now).map_err(|error| error.to_string()).and_then(|status| {
             serde_json::to_value(status).map_err(|error| format!("the status cannot be written: {error}"))
         }),
-        Request::SetTier { uplink, tier } => lock(state).set_tier(&uplink, tier, now).map(|()| Value::Null),
-        Request::SetAll { changes } if changes.iter().all(|change| matches!(change, Request::SetTier { .. })) => {
-            lock(state).set_all(&changes, now).map(|()| Value::Null)
-        }
-        Request::SetTarget { bps: None } => Ok(Value::Null),
-        Request::SetTarget { bps: Some(_) } => {
-            Err("with --kernel, all uplinks carry data: for a target, use `join` without --kernel".into())
-        }
-        Request::SetPrice { .. } | Request::SetAll { .. } => {
-            Err("with --kernel, there are neither a target nor prices: set only tiers, or use `join` without --kernel"
-                .into())
-        }
+        change => lock(state).set(change, now).map(|()| Value::Null),
     };
     done.map_or_else(Answer::Refused, Answer::Done)
 }

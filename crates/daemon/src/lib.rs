@@ -43,7 +43,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The parts of this package that log events, as the log names them, and `engine` for the engine of [`join()`].
 ///
 /// [`join()`]: join::join
-pub const LOG_PARTS: [&str; 16] = [
+pub const LOG_PARTS: [&str; 17] = [
+    "daemon::discovery",
     "daemon::join",
     "daemon::join::keeper",
     "daemon::join::wanted",
@@ -51,7 +52,7 @@ pub const LOG_PARTS: [&str; 16] = [
     "daemon::kernel_mode::state",
     "daemon::links::link",
     "daemon::pairing",
-    "daemon::proxy::guard",
+    "daemon::proxy::bad_subflows",
     "daemon::relay",
     "daemon::relay::allowed",
     "daemon::relay::forwarder",

@@ -126,7 +126,7 @@ impl Links {
 
     /// Passes newly found relays to the links, which may have moved.
     fn handle_found(&mut self) {
-        let Some(search) = &self.search else { return };
+        let Some(search) = &mut self.search else { return };
         while let Some(found) = search.next(core::time::Duration::ZERO) {
             self.links.iter_mut().for_each(|link| link.handle_found(&found));
         }

@@ -67,11 +67,10 @@ pub fn offer(store: &Store, own: &Name, shared: &str, stop: &Stop, show: &dyn Fn
     }
     let listener = listen()?;
     let _announcement = Announcement::of_pairing(own, Some(shared)).map_err(|error| warn!("{error}"));
-    let addresses = uplink::reachable_addresses(shared)?.into_iter().map(ScopedAddress::from).collect();
-    let invitation = Invitation::new(addresses, Code::draw(random_seed()?));
+    let invitation = invite(shared)?;
     show(&invitation);
-    let identity = store.identity()?;
-    let mut offer = Offer { store, own, identity, show, invitation, visitors: Visitors::default(), told_full: false };
+    let (identity, visitors) = (store.identity()?, Visitors::default());
+    let mut offer = Offer { store, own, shared, identity, show, invitation, visitors, told_full: false };
     let (clock, awake) = (Clock::start(), SleepClock::start());
     let mut ready = Vec::new();
     loop {
@@ -94,10 +93,18 @@ pub fn offer(store: &Store, own: &Name, shared: &str, stop: &Stop, show: &dyn Fn
     }
 }
 
+/// Returns an invitation with a new code, and the addresses that this device has now. There may be none yet.
+fn invite(shared: &str) -> Result<Invitation> {
+    let addresses = uplink::reachable_addresses(shared)?.into_iter().map(ScopedAddress::from).collect();
+    Ok(Invitation::new(addresses, Code::draw(random_seed()?)))
+}
+
 /// An offer in progress.
 struct Offer<'a> {
     store: &'a Store,
     own: &'a Name,
+    /// The interface that is lent.
+    shared: &'a str,
     identity: Identity,
     show: &'a dyn Fn(&Invitation),
     invitation: Invitation,
@@ -174,7 +181,7 @@ impl Offer<'_> {
         warn!(%from, "someone at {from} typed a wrong code: a new one is shown, and the former one lets nobody in who \
             connects from now on");
         self.tell_banned(from, banned);
-        self.invitation.code = Code::draw(random_seed()?);
+        self.invitation = invite(self.shared)?;
         (self.show)(&self.invitation);
         Ok(())
     }
@@ -207,7 +214,7 @@ impl Offer<'_> {
 /// # Errors
 /// If there is none, or if there are several: then with their names and addresses.
 pub fn find(stop: &Stop) -> Result<(Name, Vec<ScopedAddress>)> {
-    let search = Search::for_pairing()?;
+    let mut search = Search::for_pairing()?;
     let mut shown: Vec<Shown> = Vec::new();
     let clock = Clock::start();
     let until = clock.now() + SEARCH;

@@ -2,33 +2,34 @@
 //! engine's.
 //!
 //! ```text
-//! client ── socket ── session ── engine ── uplinks ── server
+//! client       ── socket ── session ── engine ── uplinks ── server
 //!            poller      │
 //!         resolver, dial, choice
 //! ```
 //!
 //! ```text
-//! run       the proxy on a TUN device, in a thread of its own until it is stopped
-//! session   one client: octets both ways, with a bounded number in transit
-//! client    the client's socket
-//! opening   the client's first octets: socks, head
-//! exchange  a plain HTTP request and its answer: head, framing
-//! parting   clients that have ended their stream, and servers that do not answer
-//! dial      connects: the server's addresses and our uplinks race; also losers of such races
-//! choice    chooses the uplink on which a connection starts
-//! portal    uplinks that answer in the server's place
-//! priority  keeps subflows as backups until a connection brings enough for several paths
-//! guard     acts on subflows that cost more than they bring, or are dead
-//! forgotten gives up subflows that have owed an answer for a long time
-//! silence   uplinks over which something was asked and nothing was heard
-//! resolver  names to addresses
-//! target    targets that the proxy refuses
+//! run          the proxy on a TUN device, in a thread of its own until it is stopped
+//! session      one client: octets both ways, with a bounded number in transit
+//! client       the client's socket
+//! opening      the client's first octets: socks, head
+//! exchange     a plain HTTP request and its answer: head, framing
+//! parting      clients that have ended their stream, and servers that do not answer
+//! dial         connects: the server's addresses and our uplinks race; also losers of such races
+//! choice       chooses the uplink on which a connection starts
+//! portal       uplinks that answer in the server's place
+//! priority     keeps subflows as backups until a connection brings enough for several paths
+//! bad_subflows acts on subflows that cost more than they bring, or are dead
+//! forgotten    gives up subflows that have owed an answer for a long time
+//! silence      uplinks over which something was asked and nothing was heard
+//! resolver     names to addresses
+//! target       targets that the proxy refuses
 //! ```
 //!
 //! The proxy runs in one thread, the driver's, and never waits for a client. It reads no more from a server than the
-//! client takes: the connection's window closes, and the server stops.
+//! client       takes: the connection's window closes, and the server stops.
 
 mod accept;
+mod bad_subflows;
 pub mod choice;
 mod client;
 mod dial;
@@ -36,7 +37,6 @@ mod exchange;
 pub mod failure;
 mod forgotten;
 mod framing;
-mod guard;
 mod head;
 mod joining;
 mod losers;
@@ -185,7 +185,9 @@ pub struct Proxy {
     crowded_at: Option<Instant>,
     /// Whether the last look-up found no name server.
     names_are_silent: bool,
-    guard_at: Option<Instant>,
+    examine_at: Option<Instant>,
+    /// The session that was examined last.
+    examined: Option<u64>,
     /// Deadline for unfinished work while the proxy ends.
     ending: Option<Instant>,
     next_serial: u32,
@@ -271,7 +273,8 @@ impl Proxy {
             silences: Silences::default(),
             crowded_at: None,
             names_are_silent: false,
-            guard_at: None,
+            examine_at: None,
+            examined: None,
             ending: None,
             next_serial: 0,
             scratch: vec![0; SCRATCH_BYTES],
@@ -329,9 +332,6 @@ impl Proxy {
 
     /// Adds an uplink or changes its tier. New connections start on it, and existing ones spread to it.
     pub fn add_uplink(&mut self, uplink: Uplink, endpoint: &mut Endpoint, now: Instant) {
-        if self.choice.tier(uplink.ip) != Some(uplink.tier) {
-            self.held_back.forget(uplink.ip);
-        }
         self.choice.add(uplink);
         self.renew(uplink.ip, endpoint, now);
         self.note_all_joining(now);
@@ -364,6 +364,12 @@ impl Proxy {
         self.settle_all(endpoint, now);
     }
 
+    /// Forgets that an uplink was late: the user has set its tier. A tier that changes by itself, such as by the target
+    /// bit rate, says nothing about that.
+    pub fn forgive(&mut self, ip: IpAddr) {
+        self.held_back.forget(ip);
+    }
+
     /// Returns whether octets of any client have moved recently.
     pub fn is_busy(&self) -> bool {
         !self.watched.is_empty()
@@ -392,7 +398,7 @@ impl Proxy {
         };
         let address = |view: UplinkView| AddressStatus {
             view,
-            held_back: self.held_back.holds(view.uplink.ip),
+            held_back: self.held_back.is_held(view.uplink.ip, now),
             meter: self.meters.of(view.uplink.ip),
         };
         ProxyStatus {
@@ -498,8 +504,8 @@ impl App for Proxy {
         if self.watch_at.is_some_and(|at| at <= now) {
             self.watch(endpoint, now);
         }
-        if self.guard_at.is_some_and(|at| at <= now) {
-            self.guard(endpoint, now);
+        if self.examine_at.is_some_and(|at| at <= now) {
+            self.examine_watched(endpoint, now);
         }
     }
 
@@ -508,7 +514,7 @@ impl App for Proxy {
             return Some(Instant::ZERO);
         }
         let timer = self.timers.first().map(|(at, _)| at);
-        [timer, self.accepting.retry_at(), self.watch_at, self.guard_at].into_iter().flatten().min()
+        [timer, self.accepting.retry_at(), self.watch_at, self.examine_at].into_iter().flatten().min()
     }
 
     fn handle_end(&mut self, endpoint: &mut Endpoint, now: Instant) {

@@ -48,7 +48,6 @@ mod vacated;
 mod volume;
 
 use std::io::ErrorKind;
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -58,7 +57,7 @@ use linux::clock::{Clock, Jumps, Times};
 use linux::driver::random_seed;
 use linux::stop::Stop;
 use linux::tun::Tun;
-use linux::uplink::{self, Change, LENDER, Plan, Plumbing, Surroundings, Uplink, Watch};
+use linux::uplink::{self, Change, LENDER, Plan, Plumbing, Surroundings, Uplink, Watch, Way, lent};
 use linux::{Error, Result};
 use tracing::{info, warn};
 use units::Rate;
@@ -124,6 +123,7 @@ pub fn rehearse(options: &RelayOptions) -> Result<Plan> {
     if runs_here()? {
         plan.notes.push("a relay is already running here, and only one can: stop it first".into());
     }
+    plan.notes.extend(lent::devices()?.first().map(|device| used(device)));
     Ok(plan)
 }
 
@@ -132,8 +132,8 @@ pub fn rehearse(options: &RelayOptions) -> Result<Plan> {
 ///
 /// # Errors
 /// In one line: if the interface does not reach the Internet, if the process lacks the privilege to change this host's
-/// network, if another relay runs here, or if a file of the state folder is broken. All changes have been undone by
-/// then.
+/// network, if another relay runs here, if this device uses relays, or if a file of the state folder is broken. All
+/// changes have been undone by then.
 pub fn relay(
     options: RelayOptions,
     stop: &Stop,
@@ -142,6 +142,7 @@ pub fn relay(
 ) -> Result<()> {
     // First, before anything is created.
     check_alone()?;
+    check_uses_none()?;
     let shared_uplink = find(&options.share)?;
     let store = Store::at(&options.state);
     let identity = store.identity()?;
@@ -174,10 +175,11 @@ pub fn relay(
     lock(&shared).lending.expected = modem::expected(&options.share);
     let splices = Splices::new(options.mode, random_seed()?);
     let mut forwarder = Forwarder::new(socket, tun, answerer, allowed, Arc::clone(&shared), splices, Clock::start());
-    forwarder.look_first();
     rights::give_up_beside(Some(&store))?;
     let over = Stop::new()?;
     let end = over.handle()?.on_drop();
+    // It stores an advance of the volume on disk. A start that failed must not cost one.
+    forwarder.look_first();
     thread::scope(|scope| {
         let keeper = Keeper::new(plumbing, watch, &shared);
         scope.spawn(|| keeper.keep(&over));
@@ -191,8 +193,6 @@ pub fn relay(
         if options.pair {
             scope.spawn(|| pair(&store, &options.name, &shared, &over, &show));
         }
-        // The first packets need an advance of the volume on disk. A start that failed must not cost one.
-        lock(&shared).lending.count(0);
         let ended = forwarder.run(stop);
         // The forwarder's device goes before the plumbing.
         drop(forwarder);
@@ -232,6 +232,22 @@ fn check_alone() -> Result<()> {
     if runs_here()? { Err(not_alone()) } else { Ok(()) }
 }
 
+/// A link to a relay has no address while that relay is unreachable, and gets one of the network of this relay's own
+/// destinations.
+///
+/// # Errors
+/// If this device uses relays now.
+fn check_uses_none() -> Result<()> {
+    lent::devices()?.first().map_or(Ok(()), |device| Err(Error::Unready(used(device))))
+}
+
+fn used(device: &str) -> String {
+    format!(
+        "{device} is a link to a relay, and a device that uses a relay cannot lend at the same time: end `anabranch \
+         join` first, or run it without relays (--interface)"
+    )
+}
+
 fn not_alone() -> Error {
     Error::Unready("a relay is already running here, and only one can: stop it first".into())
 }
@@ -265,15 +281,18 @@ fn families(uplink: &Uplink) -> Families {
     Families { v4: uplink.v4.is_some(), v6: uplink.v6.is_some() }
 }
 
-/// Returns its IPv4 and IPv6 addresses, to which the kernel translates destinations' packets.
-fn addresses(uplink: &Uplink) -> [Option<IpAddr>; 2] {
-    [&uplink.v4, &uplink.v6].map(|way| way.as_ref().map(|way| way.address))
+/// Returns its ways with IPv4 and IPv6, to whose addresses the kernel translates destinations' packets.
+fn ways(uplink: &Uplink) -> [Option<Way>; 2] {
+    [uplink.v4.clone(), uplink.v6.clone()]
 }
 
-/// Returns whether one of the addresses `before` was replaced by another. A lost address does not count: the terms
-/// report the loss of its family.
-fn has_moved(before: [Option<IpAddr>; 2], now: [Option<IpAddr>; 2]) -> bool {
-    before.into_iter().zip(now).any(|(before, now)| before.is_some() && now.is_some() && before != now)
+/// Returns whether one of the ways `before` was replaced by one with another address. A lost way does not count: the
+/// terms report the loss of its family. Nor does an address in the place of one of the same network that stays: privacy
+/// extensions (RFC 8981) replace an IPv6 address once a day, and the old one remains valid for days.
+fn has_moved(before: &[Option<Way>; 2], now: &[Option<Way>; 2], stays: impl Fn(&Way) -> bool) -> bool {
+    let both = before.iter().zip(now).filter_map(|(before, now)| before.as_ref().zip(now.as_ref()));
+    let mut changed = both.filter(|(before, now)| before.address != now.address);
+    changed.any(|(before, now)| !before.network().contains(now.address) || !stays(before))
 }
 
 /// Returns the status before any use.
@@ -315,13 +334,13 @@ struct Keeper<'a> {
     unusable: Option<String>,
     /// Whether it was told that connections cannot be forgotten.
     cannot_forget: bool,
-    /// The shared interface's last known addresses.
-    addresses: [Option<IpAddr>; 2],
+    /// The shared interface's last known ways with IPv4 and IPv6.
+    ways: [Option<Way>; 2],
 }
 
 impl<'a> Keeper<'a> {
     fn new(plumbing: Plumbing, watch: Watch, shared: &'a Mutex<Shared>) -> Self {
-        let (jumps, addresses) = (Jumps::since(Times::now()), addresses(lent_by(&plumbing)));
+        let (jumps, ways) = (Jumps::since(Times::now()), ways(lent_by(&plumbing)));
         Self {
             plumbing,
             watch,
@@ -331,7 +350,7 @@ impl<'a> Keeper<'a> {
             is_unguarded: false,
             unusable: None,
             cannot_forget: false,
-            addresses,
+            ways,
         }
     }
 
@@ -426,9 +445,9 @@ impl<'a> Keeper<'a> {
         }
         self.unusable = None;
         let uplink = lent_by(&self.plumbing);
-        let now = addresses(uplink);
-        let has_moved = has_moved(self.addresses, now);
-        (0..now.len()).filter(|family| now[*family].is_some()).for_each(|family| self.addresses[family] = now[family]);
+        let now = ways(uplink);
+        let has_moved = has_moved(&self.ways, &now, |way| uplink::has_address(&uplink.interface, way.address));
+        self.ways.iter_mut().zip(now).filter(|(_, now)| now.is_some()).for_each(|(known, now)| *known = now);
         // Before the lock: this runs a program, and forwarding must not wait for it.
         let header_bytes = uplink::header_bytes(&uplink.interface);
         let mut shared = lock(self.shared);
@@ -472,6 +491,47 @@ mod tests {
     use linux::netns::Keeper as Namespaces;
 
     use super::*;
+
+    #[test]
+    fn an_address_that_stays_beside_a_newer_one_is_no_move() {
+        let way = |address: &str, prefix_len| {
+            let way = Way { address: address.parse().unwrap(), prefix_len, gateway: None };
+            Some(way)
+        };
+        let with = |v6| [way("192.0.2.2", 24), v6];
+        let before = with(way("2001:db8:1::a", 64));
+        for (now, if_it_stays, if_not) in [
+            (before.clone(), false, false),
+            (with(way("2001:db8:1::b", 64)), false, true),
+            (with(way("2001:db8:2::b", 64)), true, true),
+            (with(None), false, false),
+            ([way("192.0.2.3", 24), None], false, true),
+            ([way("198.51.100.3", 24), None], true, true),
+        ] {
+            let moved = [true, false].map(|stays| has_moved(&before, &now, |_| stays));
+            assert_eq!(moved, [if_it_stays, if_not], "{now:?}");
+        }
+    }
+
+    #[test]
+    fn a_device_that_uses_a_relay_does_not_lend_before_its_link_has_an_address() {
+        if let Err(lacking) = rehearse(Needs { kernel_mptcp: false, programs: &[] }) {
+            return crate::left_out::leave_out("a relay beside a link", lacking);
+        }
+        let mut namespaces = Namespaces::start().unwrap();
+        let host = namespaces.create(&format!("relay-{}-linked", std::process::id())).unwrap();
+        host.ip(["link add via-other type veth peer name far0".into()]).unwrap();
+        let why = |lends: Result<()>| lends.map_err(|error| error.to_string()).err().unwrap_or_default();
+        let (beside_other, beside_link) = host
+            .run(|| {
+                let beside_other = why(check_uses_none());
+                let _link = lent::open("via-anna", INNER_MTU).unwrap();
+                (beside_other, why(check_uses_none()))
+            })
+            .unwrap();
+        assert_eq!(beside_other, "");
+        assert!(beside_link.starts_with("via-anna is a link to a relay"), "{beside_link}");
+    }
 
     #[test]
     fn of_two_relays_at_once_one_is_told_of_the_other() {

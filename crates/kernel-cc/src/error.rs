@@ -28,6 +28,9 @@ pub enum Error {
     /// The kernel does not describe its types.
     #[error("the kernel has no /sys/kernel/btf/vmlinux: it needs CONFIG_DEBUG_INFO_BTF")]
     Btf,
+    /// The kernel cannot keep a controller by a link.
+    #[error("the kernel has no links for controllers (struct_ops): it needs Linux 6.4 or newer, with CONFIG_BPF_JIT")]
+    Links,
     /// The file system for pinned objects is missing.
     #[error("/sys/fs/bpf cannot be used: {0} (try mount -t bpf bpf /sys/fs/bpf)")]
     FileSystem(io::Error),

@@ -36,7 +36,7 @@ pub fn tell(controller: &Controller, path: PathId, what: Told, holds: Duration) 
     }
     let value = what.octets(now().as_nanos().saturating_add(nanos(holds)));
     if let Err(error) = told.update(&path.key(), &value, MapFlags::ANY) {
-        // The map may be full of reports on connections that have ended.
+        // The map may be full of reports that have expired, or on connections that have ended.
         sweep(&told, &connections);
         told.update(&path.key(), &value, MapFlags::ANY).map_err(|_| refused(error))?;
     }
@@ -47,11 +47,14 @@ fn has_connection(connections: &MapHandle, token: u32) -> bool {
     connections.lookup(&u64::from(token).to_ne_bytes(), MapFlags::ANY).is_ok_and(|found| found.is_some())
 }
 
-/// Removes reports on connections that no longer exist. The kernel cannot do so: it does not know which are still
-/// wanted.
+/// Removes reports that have expired, and those on connections that no longer exist. The kernel cannot do so: it does
+/// not know which are still wanted.
 fn sweep(told: &MapHandle, connections: &MapHandle) {
+    let now_ns = now().as_nanos();
     for key in keys(told) {
-        if !has_connection(connections, PathId::token_of(&key)) {
+        let value = told.lookup(&key, MapFlags::ANY).ok().flatten();
+        let holds = value.is_some_and(|value| !Told::parse(&value, now_ns).is_nothing());
+        if !holds || !has_connection(connections, PathId::token_of(&key)) {
             let _ = told.delete(&key);
         }
     }
@@ -64,14 +67,26 @@ pub(crate) fn told_of(told: &MapHandle, path: PathId) -> Told {
 }
 
 /// Sets adaptive congestion control for all connections of a controller, or ends it; windows that were cut grow again.
+/// Under other settings, each connection begins a period with its next ACK.
 ///
 /// # Errors
 /// If the controller is not loaded, or the kernel does not implement the settings.
 pub fn adapt(controller: &Controller, adapting: Option<&Adapting>) -> Result<()> {
     adapting.map_or(Ok(()), Adapting::check)?;
-    let value = adapting.map_or(Adapting::OFF.to_vec(), Adapting::octets);
     let refused = |error: libbpf_rs::Error| Error::Refused { name: controller.name, why: error.to_string() };
-    pinned(controller, "adapting")?.update(&[0; 4], &value, MapFlags::ANY).map_err(refused)
+    let map = pinned(controller, "adapting")?;
+    let present = map.lookup(&[0; 4], MapFlags::ANY).ok().flatten();
+    // Settings that are given again do not disturb the periods.
+    let is_same = |value: &Vec<u8>| match adapting {
+        Some(adapting) => adapting.is_written_in(value),
+        None => Adapting::parse(value).is_none(),
+    };
+    if present.as_ref().is_some_and(is_same) {
+        return Ok(());
+    }
+    let since_ns = now().as_nanos();
+    let value = adapting.map_or(Adapting::OFF.to_vec(), |adapting| adapting.octets(since_ns));
+    map.update(&[0; 4], &value, MapFlags::ANY).map_err(refused)
 }
 
 /// Returns the adaptive congestion control of a controller, if it is on.

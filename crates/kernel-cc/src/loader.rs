@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::Struct;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject, PrintLevel};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
@@ -60,7 +62,16 @@ fn link(controller: &Controller) -> PathBuf {
 /// If not: what is lacking.
 pub fn check() -> Result<()> {
     check_rights()?;
+    // If the kernel's types cannot be read, libbpf says so when it loads a controller.
+    if Btf::from_vmlinux().is_ok_and(|types| !has_links(&types)) {
+        return Err(Error::Links);
+    }
     mount_file_system().map_err(Error::FileSystem)
+}
+
+/// Returns whether a kernel with these types has links that keep a controller loaded: it has a type of its own for them.
+fn has_links(types: &Btf<'_>) -> bool {
+    types.type_by_name::<Struct<'_>>("bpf_struct_ops_link").is_some()
 }
 
 fn check_rights() -> Result<()> {
@@ -192,11 +203,22 @@ fn opened(controller: &Controller, connections_max: u32) -> libbpf_rs::Result<Op
     for mut map in open.maps_mut() {
         if map.map_type() == MapType::StructOps {
             map.set_autocreate(map.name() == OsStr::new(controller.map))?;
-        } else if ["connections", "adapted"].iter().any(|name| map.name() == OsStr::new(name)) {
-            map.set_max_entries(connections_max.max(1))?;
+        } else if let Some(room) = room(map.name(), connections_max.max(1)) {
+            map.set_max_entries(room)?;
         }
     }
     Ok(open)
+}
+
+/// Returns how many entries a map needs for `connections_max` connections; `None` for maps of a fixed size. Reports are
+/// kept for each path: usually a connection has no more than a few.
+fn room(map: &OsStr, connections_max: u32) -> Option<u32> {
+    const REPORTS: u32 = 4;
+    match map.to_str()? {
+        "connections" | "adapted" => Some(connections_max),
+        "told" => Some(connections_max.saturating_mul(REPORTS)),
+        _ => None,
+    }
 }
 
 fn listen() {
@@ -330,6 +352,23 @@ pub fn counters(controller: &Controller) -> Result<Counters> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_maps_of_connections_grow_with_their_number() {
+        let rooms = ["connections", "adapted", "told", "counters", "adapting"].map(|map| room(OsStr::new(map), 1000));
+        assert_eq!(rooms, [Some(1000), Some(1000), Some(4000), None, None]);
+    }
+
+    /// The types of an object are fewer than a kernel's. This kernel has links, as all since 6.4.
+    #[test]
+    fn a_kernel_without_links_is_told_from_one_with_them() {
+        let (file, object) = OBJECTS[0];
+        let types = Btf::from_raw(file, object).unwrap().expect("the object has types");
+        assert!(!has_links(&types));
+        if let Ok(types) = Btf::from_vmlinux() {
+            assert!(has_links(&types));
+        }
+    }
 
     #[test]
     fn a_walk_that_starts_again_lists_each_key_once_and_ends() {

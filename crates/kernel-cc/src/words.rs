@@ -52,13 +52,20 @@ impl Told {
 impl Adapting {
     /// Value in the map when it is off.
     #[cfg(bpf_programs)]
-    pub(crate) const OFF: [u8; 48] = [0; 48];
+    pub(crate) const OFF: [u8; 56] = [0; 56];
 
-    /// Returns the value in the map.
-    pub(crate) fn octets(&self) -> Vec<u8> {
+    /// Returns the value in the map, of settings that come into force at `since_ns`.
+    pub(crate) fn octets(&self, since_ns: u64) -> Vec<u8> {
         let Settings { eta_min, eta_max, beyond, cuts_max, age_rtts, .. } = self.acc;
         let period = nanos(self.period);
-        octets([period, q16(eta_min), q16(eta_max), beyond_word(beyond), cuts_max.into(), age_rtts])
+        octets([period, q16(eta_min), q16(eta_max), beyond_word(beyond), cuts_max.into(), age_rtts, since_ns])
+    }
+
+    /// Whether a value of the map holds these settings, whenever they came into force. Both are rounded alike.
+    #[cfg(bpf_programs)]
+    pub(crate) fn is_written_in(&self, value: &[u8]) -> bool {
+        let settings = |octets: &[u8]| octets.get(..48).map(<[u8]>::to_vec);
+        settings(value) == settings(&self.octets(0))
     }
 
     /// Parses a value of the map; `None` when it is off.
@@ -118,6 +125,17 @@ mod tests {
         assert_eq!((key, PathId::token_of(&key)), (0x3_fedc_ba98_u64.to_ne_bytes(), 0xfedc_ba98));
     }
 
+    /// Ratios are rounded in the map.
+    #[cfg(bpf_programs)]
+    #[test]
+    fn settings_are_known_again_whenever_they_came_into_force() {
+        let acc = Settings { eta_min: 1.1, ..Settings::default() };
+        let adapting = Adapting { acc, period: Duration::from_secs(2) };
+        assert!(adapting.is_written_in(&adapting.octets(77)));
+        assert!(!adapting.is_written_in(&Adapting { period: Duration::from_secs(3), acc }.octets(77)));
+        assert!(!adapting.is_written_in(&Adapting::OFF));
+    }
+
     #[test]
     fn what_is_told_is_read_back_until_it_holds_no_longer() {
         let competition = Some(Competition { ratio: 2.5, increase: 0.75, decrease: 0.625 });
@@ -144,8 +162,8 @@ mod tests {
             let acc =
                 Settings { eta_min: 1.125, eta_max: 2.5, beyond, cuts_max: 2, age_rtts: 5, ..Settings::default() };
             let adapting = Adapting { acc, period: Duration::from_millis(500) };
-            assert_eq!(Adapting::parse(&adapting.octets()), Some(adapting));
+            assert_eq!(Adapting::parse(&adapting.octets(7)), Some(adapting));
         }
-        assert_eq!(Adapting::parse(&[0; 48]), None);
+        assert_eq!(Adapting::parse(&[0; 56]), None);
     }
 }

@@ -95,7 +95,8 @@ impl Sequence {
             0..2 => self.add(),
             2 => self.remove(at),
             3..20 => self.see(at, one, two),
-            20..80 => self.sample(at, one, two),
+            20..79 => self.sample(at, one, two),
+            79 => self.begin(one),
             _ => self.end_period(1 + two % 4_000_000_000),
         }
     }
@@ -105,6 +106,16 @@ impl Sequence {
         if left > 2 && self.subflows[at].closed_at.is_none() {
             self.subflows[at].closed_at = Some(self.now);
             self.tell(&format!("remove {at}"));
+        }
+    }
+
+    /// Other settings come into force: the engine, too, would begin with a new meter and without counts.
+    fn begin(&mut self, one: u64) {
+        // Often enough for all to be drawn, and rare enough for rows of cuts.
+        if one % 8 == 0 {
+            self.meter.take(&self.subflows);
+            self.acc = Acc::new(self.settings).expect("they can be meant");
+            self.tell("begin 1");
         }
     }
 
@@ -150,7 +161,7 @@ impl Sequence {
         }
         let mut paths = self.meter.take(&self.subflows);
         for path in &mut paths {
-            path.mean_delay += self.ways[usize::from(path.path.0)];
+            path.way = self.ways[usize::from(path.path.0)];
         }
         let cut = self.acc.on_period(self.now, &paths);
         let answer = cut.map_or("-1".into(), |cut| format!("{} {}", cut.path.0, cut.cwnd));

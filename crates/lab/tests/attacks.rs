@@ -340,8 +340,9 @@ fn nobody_is_suspected_whose_queue_takes_longer_than_the_patience() {
     }
 }
 
-/// Usually found within two minutes: where the slow relay's repair takes as long, the destination cannot distinguish it
-/// from the relay that swallows.
+/// Found within two minutes for two seeds of three (53 to 55 of 80, with four versions of the engine): where the slow
+/// relay's repair takes as long, the destination cannot distinguish it from the relay that swallows. At this rate, fewer
+/// than 6 of 16 are found by chance less than once in a hundred changes of the engine.
 #[test]
 fn who_swallows_is_found_out_beside_a_relay_with_a_long_queue() {
     let is_found = |seed: &u32| {
@@ -350,9 +351,8 @@ fn who_swallows_is_found_out_beside_a_relay_with_a_long_queue() {
         assert!(run.results.totals.intact || !run.results.totals.completed, "{seed}: {:?}", run.faults);
         run.attacked.guilty == ["relay-2"] && run.results.totals.completed
     };
-    // 12 of 16 suffice.
     let found = (1..=16).filter(is_found).count();
-    assert!(found >= 11, "{found} of 16");
+    assert!(found >= 6, "{found} of 16");
 }
 
 #[test]

@@ -329,7 +329,12 @@ fn buffers_of_nothing_are_refused_by_name_or_hold_nothing() {
         assert!(mistake.contains(&format!("{medium}.queue")) && mistake.contains("holds no packet"), "{mistake}");
     }
     refused("cooperation.forwarding={ range_packets = 0 }", &["range_packets", "never arrives"]);
-    refused("cooperation.forwarding={ range_packets = 10, threshold = \"0 %\" }", &["threshold", "95 %"]);
+    // A relay counts in millionths.
+    for nothing in ["0 %", "0.00001 %"] {
+        let threshold = format!("cooperation.forwarding={{ range_packets = 10, threshold = \"{nothing}\" }}");
+        refused(&threshold, &["threshold", "95 %"]);
+    }
+    assert!(read(&["cooperation.forwarding={ range_packets = 10, threshold = \"0.0001 %\" }"]).is_ok());
     // A hold queue of size zero holds nothing.
     for relays in ["ip", "fast-ack"] {
         let relays = format!("cooperation.relays={relays}");
@@ -658,6 +663,9 @@ fn what_leaves_relays_without_data_is_noted() {
         let varied = "sweep.grid.connection.path_manager=[\"manual\", \"full-mesh\"]";
         assert_eq!(notes(&[&change, varied]), [""; 0]);
     }
+    for manager in ["full-mesh", "one-per-address"] {
+        assert_eq!(notes(&[&format!("connection.path_manager={manager}")]), [""; 0], "it uses all");
+    }
     let first = notes(&["connection.subflows_max=1", "cooperation.selection={ method = \"fixed\", fixed = [1, 0] }"]);
     assert_eq!(first, ["connection.subflows_max: with 1, only relay-2 of 2 relays carries data"]);
     assert_eq!(notes(&["connection.subflows_max=2"]), [""; 0]);
@@ -702,7 +710,8 @@ fn periods_that_never_end_are_noted() {
     assert!(told.len() == 1 && told[0].starts_with(beginning), "{told:?}");
     assert_eq!(of_selection(&["cooperation.selection.period=5 s"]), [""; 0]);
     assert_eq!(of_selection(&[long, "cooperation.selection.advert_period=250 ms"]), [""; 0], "adverts are acted on");
-    assert_eq!(notes(&[long]), [""; 0], "nothing is chosen");
+    let told = notes(&[long]);
+    assert!(told.len() == 1 && told[0].starts_with("cooperation.selection: period does nothing"), "{told:?}");
     assert_eq!(notes(&["cooperation.adaptive_congestion.period=2 s"]), [""; 0]);
     let told = notes(&["cooperation.adaptive_congestion.period=6 s"]);
     assert!(

@@ -148,6 +148,8 @@ fn middleboxes_cut_join_and_strip() {
     assert!(2 * arrived >= sent && 10 * arrived < 8 * sent, "{sent} sent, {arrived} arrived");
     let stripped = run(&["relays[*].cellular.middleboxes=[{ strip = { options = ['mptcp'], on = 'syn-ack' } }]"]);
     assert_eq!((plain.subflows.len(), stripped.subflows.len()), (2, 1), "plain TCP has one");
+    let later = "relays[*].cellular.middleboxes=[{ strip = { options = ['mptcp'], on = 'syn-ack', after = 1 } }]";
+    assert_eq!(run(&[later]).subflows.len(), 2, "the first segment of each path passes, its SYN/ACK");
 }
 
 /// DSS checksums detect what TCP's checksums do not: with them, the stream stays intact.

@@ -35,17 +35,34 @@ fn run_text(text: &str, overrides: &[&str]) -> Results {
 
 /// Applies a profile to `PATHS`.
 fn under(profile: &'static str) -> Scenario {
+    layered("", profile).unwrap()
+}
+
+/// Applies a profile to `PATHS`, and another one over it.
+fn layered(first: &'static str, second: &'static str) -> Result<Scenario, String> {
     let find = |_: &Layer, name: &str| {
-        let text = if name == "paths.toml" { PATHS } else { profile };
-        Ok(Layer { name: name.into(), text: text.into() })
+        let texts = [("paths.toml", PATHS), ("first.toml", first), ("second.toml", second)];
+        let text = texts.iter().find(|(known, _)| *known == name).map(|(_, text)| *text).unwrap();
+        Ok(Layer { name: name.into(), text: text.into(), ships: false })
     };
-    let text = "extends = [\"paths.toml\", \"profile.toml\"]".into();
-    load_layers(Layer { name: "top.toml".into(), text }, &find, &[]).unwrap()
+    let text = "extends = [\"paths.toml\", \"first.toml\", \"second.toml\"]".into();
+    load_layers(Layer { name: "top.toml".into(), text, ships: false }, &find, &[]).map_err(|error| error.to_string())
 }
 
 #[test]
 fn the_modern_profile_is_what_is_there_anyway() {
     assert_eq!(under(MODERN).connection, read(PATHS, &[]).unwrap().connection);
+}
+
+#[test]
+fn the_modern_profile_undoes_that_of_linux() {
+    let plain = read(PATHS, &[]).unwrap().connection;
+    let mut over_linux = layered(LINUX, MODERN).unwrap().connection;
+    assert_eq!(over_linux.scheduler, "linux", "no matter of an era");
+    over_linux.scheduler.clone_from(&plain.scheduler);
+    assert_eq!(over_linux, plain);
+    let over_2013 = layered(NS3_2013, MODERN).unwrap_err();
+    assert!(over_2013.contains("connection.era.subflow_send_buffer"), "it has no value for none: {over_2013}");
 }
 
 #[test]

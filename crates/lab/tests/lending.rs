@@ -72,6 +72,30 @@ fn selection_turns_elsewhere_before_a_volume_is_spent() {
     assert!(ratio > 0.9, "{ratio}");
 }
 
+/// Up to 3.1 Mbit/s each, or less if that is what they lend; the target is 2.7 to 3.3 Mbit/s of payload.
+#[test]
+fn hindsight_knows_what_relays_lend() {
+    let judged = |count: u32, most: &str, lends: &str| {
+        let text = format!(
+            "name = 'lending'\nduration = '5 s'\nworkload = {{ kind = 'bulk' }}\ncell = {{ fading = 'none' }}\n\
+             wlan = {{}}\ntarget = {{ bit_rate = '3 Mbit/s', tolerance = '10 %' }}\n\
+             cooperation = {{ selection = {{ method = 'ssrs', period = '1 s' }} }}\n\
+             [[relays]]\ncount = {count}\nbit_rate_max = '{most}'\n{lends}"
+        );
+        let scenario = load("lending.toml", &text, &[]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let results = run(&scenario, None, &mut |_| {}).unwrap().results;
+        let hindsight = results.selection.as_ref().unwrap().hindsight.clone().unwrap();
+        (hindsight.attainable, results.series.relays[0].available_bps.iter().flatten().copied().collect::<Vec<_>>())
+    };
+    let lends = |what: &str| format!("lends = {{ {what} }}\n");
+    assert!(judged(1, "3.1 Mbit/s", "").0.contains(&true));
+    let (attainable, available_bps) = judged(1, "3.1 Mbit/s", &lends("rate = '1 Mbit/s'"));
+    assert!(!attainable.contains(&true) && available_bps.iter().all(|bps| *bps <= 1e6), "{available_bps:?}");
+    assert!(judged(3, "4 Mbit/s", &lends("rate = '1.05 Mbit/s'")).0.contains(&true), "all three together");
+    let (attainable, available_bps) = judged(1, "3.1 Mbit/s", &lends("volume = '500 kB'"));
+    assert!(!attainable.last().unwrap() && available_bps.last() == Some(&0.0), "{attainable:?} {available_bps:?}");
+}
+
 #[test]
 fn limits_of_nothing_are_refused() {
     for (change, field) in [

@@ -123,9 +123,9 @@ fn load_text(name: &str, text: String) -> Result<Scenario, LoadError> {
     let find_base = |from: &Layer, base: &str| {
         let path = Path::new(&from.name).with_file_name(base);
         let text = std::fs::read_to_string(directory().join(&path)).map_err(|error| error.to_string())?;
-        Ok(Layer { name: path.display().to_string(), text })
+        Ok(Layer { name: path.display().to_string(), text, ships: false })
     };
-    load_layers(Layer { name: name.into(), text }, &find_base, &[])
+    load_layers(Layer { name: name.into(), text, ships: false }, &find_base, &[])
 }
 
 /// Checks that every mistake names a file with line and column, and describes a problem.

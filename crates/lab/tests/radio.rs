@@ -89,6 +89,18 @@ fn one_site_has_no_handovers() {
     assert!(report::render(&results).contains("from the eNB at the start are to scale"));
 }
 
+/// The windows end every tenth of a second.
+#[test]
+fn relays_may_leave_together_at_the_end_of_a_window() {
+    let series = run_cell(&["duration=4 s", "relays[7].leaves=3 s", "relays[9].leaves=3 s"]).results.series;
+    let at = series.time_s.iter().position(|time_s| (time_s - 3.0).abs() < 1e-9).unwrap();
+    let capacity_bps = |relay: usize| [at - 1, at].map(|window| series.relays[relay].capacity_bps[window].unwrap());
+    for relay in [7, 9] {
+        let [before, then] = capacity_bps(relay);
+        assert!(before > 0.0 && then == 0.0, "relay {relay}: {before}, {then}");
+    }
+}
+
 #[test]
 fn all_relays_may_leave() {
     let leave = ["duration=5 s", "relays[*].leaves=1 s"];

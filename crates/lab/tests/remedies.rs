@@ -50,7 +50,7 @@ fn paths_of_the_grid_are_written_in_quotes() {
 #[test]
 fn a_list_that_replaces_another_is_where_its_mistakes_are() {
     let top = "extends = 'base.toml'\nname = 'top'\n[[relays]]\nname = 'only'\n";
-    let layer = |name: &str, text: &str| Layer { name: name.into(), text: text.into() };
+    let layer = |name: &str, text: &str| Layer { name: name.into(), text: text.into(), ships: false };
     let found = load_layers(layer("top.toml", top), &|_, name| Ok(layer(name, TWO)), &[]);
     let message = found.unwrap_err().to_string();
     assert!(message.starts_with("top.toml:3:1: relays[0].cellular: is missing"), "{message}");
@@ -146,6 +146,15 @@ fn settings_of_modules_without_effect_are_noted() {
     );
     let ssrs = ["cooperation.selection.method=ssrs", "target={ bit_rate = \"1 Mbit/s\" }"];
     assert_eq!(notes(&[&[by_rate], &ssrs[..]].concat()), [""; 0]);
+    let often = [
+        "cooperation.selection.period=1 s",
+        "cooperation.selection.advert_period=250 ms",
+        "cooperation.selection.estimator=measured-delivery",
+    ];
+    let told = notes(&often);
+    let beginning = "cooperation.selection: period, advert_period, estimator do nothing with method = \"all\"";
+    assert!(told.len() == 1 && told[0].starts_with(beginning), "{told:?}");
+    assert_eq!(notes(&[&often[..], &ssrs].concat()), [""; 0]);
     let delays = "cooperation.adaptive_congestion.relay_delays=true";
     let told = notes(&[delays]);
     let beginning = "cooperation.adaptive_congestion.relay_delays: does nothing";

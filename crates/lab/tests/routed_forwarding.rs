@@ -4,7 +4,7 @@ use lab::measure::results::Results;
 use lab::run::run;
 use lab::scenario::{Override, load};
 
-use crate::support::held::{held_before, held_most, moments_of_holding};
+use crate::support::held::{held_after, held_before, held_most, moments_of_holding};
 
 /// Two relays, one of them slower and farther away, a file of 1.6 MB, and a range of 100 packets.
 const ROUTED: &str = "
@@ -74,6 +74,15 @@ fn a_small_limit_is_kept_and_a_limit_of_zero_holds_nothing() {
     assert_eq!(held_most(&run_with(&["cooperation.relays=fast-ack", "cooperation.forwarding.hold_buffer=0 B"])), 0);
 }
 
+/// Relays that acknowledge at once store what is under way besides.
+#[test]
+fn the_largest_limit_is_no_limit() {
+    for relays in ["ip", "fast-ack"] {
+        let most = format!("cooperation.forwarding.hold_buffer={} B", u64::MAX);
+        assert!(held_most(&run_with(&[&format!("cooperation.relays={relays}"), &most])) > 5_000);
+    }
+}
+
 #[test]
 fn a_router_that_leaves_while_it_holds_packets_breaks_nothing() {
     let stays = run_with(&[]);
@@ -81,6 +90,7 @@ fn a_router_that_leaves_while_it_holds_packets_breaks_nothing() {
         for at_s in moments_of_holding(&stays, relay) {
             let results = run_with(&[&format!("relays[{relay}].leaves={at_s:.2} s")]);
             assert!(held_before(&results, relay, at_s) > 0, "relays[{relay}], {at_s} s: it held nothing");
+            assert_eq!(held_after(&results, relay, at_s), 0, "relays[{relay}], {at_s} s: who has left holds nothing");
         }
     }
 }

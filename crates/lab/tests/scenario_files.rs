@@ -358,9 +358,15 @@ fn the_last_change_counts() {
 
 #[test]
 fn delay_ratios_are_finite() {
-    let bounds = |eta_max: &str| read(SMALL, &[&format!("cooperation.adaptive_congestion.eta_max={eta_max}")]);
-    assert_mistake(bounds("inf"), &["cooperation.adaptive_congestion", "eta_max = inf is not a number", "finite"]);
-    assert_mistake(bounds("0.5"), &["no delay ratio lies between 1 and 0.5"]);
+    let bound = |bound: &str| read(SMALL, &[&format!("cooperation.adaptive_congestion.{bound}")]);
+    assert_mistake(
+        bound("eta_max=inf"),
+        &["cooperation.adaptive_congestion", "eta_max = inf is not a number", "finite"],
+    );
+    assert_mistake(bound("eta_max=0.5"), &["no delay ratio lies between 1 and 0.5"]);
+    assert_mistake(bound("eta_max=1.0"), &["no delay ratio lies between 1 and 1"]);
+    assert_mistake(bound("eta_min=0.5"), &["eta_min = 0.5 is below 1"]);
+    assert_mistake(bound("eta_min=nan"), &["eta_min = NaN is not a number"]);
 }
 
 #[test]

@@ -248,3 +248,47 @@ fn a_relay_that_carries_unchosen_is_not_said_to_be_left_out() {
     let report = lab::present::report::render(&results);
     assert!(report.contains("1 of 4 relays may carry data") && report.contains(&format!("N{said}. ")));
 }
+
+/// One relay carries the stream; the owner of the other uses a third of its link, in single packets that seldom wait.
+#[test]
+fn a_link_that_its_owner_uses_a_little_is_not_taken_for_full() {
+    let text = r#"
+name = "poisson"
+duration = "120 s"
+target = { bit_rate = "3 Mbit/s" }
+workload = { kind = "bulk" }
+cooperation = { selection = { method = "ssrs", estimator = "measured-delivery" } }
+[[relays]]
+cellular = { rate = "3.2 Mbit/s", delay = "30 ms", queue = "60 packets" }
+leaves = "100 s"
+[[relays]]
+cellular = { rate = "3 Mbit/s", delay = "30 ms", queue = "60 packets" }
+local = [{ kind = "poisson", rate = "1 Mbit/s" }]
+"#;
+    for seed in 1..=3 {
+        let seed = [format!("seed={seed}").parse().unwrap()];
+        let run = run(&load("poisson.toml", text, &seed).unwrap(), None, &mut |_| {}).unwrap();
+        let migrations = &selection(&run.results).migrations;
+        let to_other = migrations.iter().find(|migration| migration.to == ["relay-2"]).unwrap();
+        // Nobody but its owner has used it until then. It carries 3 Mbit/s, and the owner's packets vary from period to
+        // period.
+        assert!(to_other.offered_bps > 1.3e6, "{migrations:?}");
+    }
+}
+
+#[test]
+fn settings_that_mislead_the_selection_are_noted() {
+    let notes = |overrides: &[&str]| {
+        let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
+        load("static.toml", STATIC, &overrides).unwrap().notes()
+    };
+    let few = "connection.subflows_max=3";
+    let told = notes(&[few]);
+    assert!(told.len() == 1 && told[0].starts_with("connection.subflows_max: with 3 for 6 relays"), "{told:?}");
+    assert_eq!(notes(&["connection.subflows_max=6"]), [""; 0]);
+    assert_eq!(notes(&[few, "cooperation.selection={}"]), [""; 0]);
+    let discount = "cooperation.selection.discount=true";
+    assert_eq!(notes(&[discount]), [""; 0]);
+    let told = notes(&[discount, "workload={ kind = \"requests\", answers = \"1 MB\" }"]);
+    assert!(told.iter().any(|note| note.starts_with("cooperation.selection.discount: with kind")), "{told:?}");
+}

@@ -189,6 +189,23 @@ fn a_grid_has_a_panel_for_every_value_of_the_shorter_path() {
     assert_eq!(html.matches("class=\"dots wide\"").count(), 4);
 }
 
+#[test]
+fn a_range_is_shaded_only_if_all_variants_have_it() {
+    let html = |set: &str| {
+        let text = TEXT.replace("\"reno\"", "\"newreno\"").replace("\"connection.congestion\" = \"cubic\"", set);
+        let plan = Plan::new(|overrides| load("x.toml", &text, overrides), &[], None).unwrap();
+        let records = records(&plan);
+        render_sweep(&plan, &records)
+    };
+    let (band, differ) = ("<rect class=\"target\"", "The variants have different targets, so no range is shaded.");
+    let same = html("\"target.paced\" = true");
+    assert!(same.contains(band) && same.contains("Shaded: the range around the target.") && !same.contains(differ));
+    for set in ["\"target.bit_rate\" = \"2 Mbit/s\"", "\"target.tolerance\" = \"20 %\""] {
+        let html = html(set);
+        assert!(!html.contains(band) && !html.contains("Shaded: the range") && html.contains(differ), "{set}");
+    }
+}
+
 /// The new variant runs twice as long as the old one, in steps twice as long.
 #[test]
 fn curves_of_variants_with_other_durations_have_their_own_times() {

@@ -234,6 +234,17 @@ fn background_traffic_goes_over_tcp_and_udp() {
     assert!(results.subflows.is_empty());
 }
 
+/// Headers of IPv6 are 20 octets longer; its largest packets are still as large as a usual link takes.
+#[test]
+fn background_traffic_over_ipv6_fits_the_links() {
+    let local = "relays[0].local=[{ kind = \"vbr\", rate = \"1 Mbit/s\", redrawn = \"100 ms\" }]";
+    let wide = ["workload.kind=none", "source.address=fd00::1", local];
+    let owner = |changes: &[&str]| results(&[&wide, changes].concat()).relays[0].clone();
+    let narrow = owner(&["relays[0].cellular.mtu=1500 B"]);
+    assert!(narrow.local_ratio().unwrap() > 0.99, "{narrow:?}");
+    assert_eq!(narrow.local_received_bytes, owner(&[]).local_received_bytes);
+}
+
 #[test]
 fn owners_fetch_short_flows() {
     let (owner, _) = owner("kind = \"short-flows\", sizes = \"10 kB\", pauses = \"1 s\"");

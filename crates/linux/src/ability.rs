@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, SocketType, ipproto, socket};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::lack::{Lack, Lacks, Right};
-use crate::netns::{HOST_SETTINGS, Keeper, SYSCTL_ROOT};
+use crate::netns::{Keeper, SYSCTL_ROOT, host_settings, kernel_has_ipv6};
 use crate::tun::{self, Tun, TunConfig};
 use crate::{Error, Result};
 
@@ -86,7 +86,7 @@ fn settings() -> Option<Lack> {
     if !proc_is_mounted() {
         return Some(Lack::Proc);
     }
-    HOST_SETTINGS.iter().find_map(|(variable, value)| {
+    host_settings(kernel_has_ipv6()).find_map(|(variable, value)| {
         let path = Path::new(SYSCTL_ROOT).join(variable);
         let why = fs::write(&path, value).err()?.to_string();
         Some(Lack::Setting { variable: path.display().to_string(), why })

@@ -81,11 +81,16 @@ impl Attachment {
 
 /// Returns whether the kernel forwards packets between devices, which peers on other hosts need.
 pub fn forwards(family_of: IpAddr) -> bool {
-    let variable = match family_of {
-        IpAddr::V4(_) => "/proc/sys/net/ipv4/ip_forward",
-        IpAddr::V6(_) => "/proc/sys/net/ipv6/conf/all/forwarding",
-    };
+    let variable = format!("/proc/sys/{}", forwarding_variable(family_of).replace('.', "/"));
     fs::read_to_string(variable).is_ok_and(|value| value.trim() == "1")
+}
+
+/// Returns the variable (sysctl) that lets the kernel forward packets of this address's family.
+pub(crate) fn forwarding_variable(family_of: IpAddr) -> &'static str {
+    match family_of {
+        IpAddr::V4(_) => "net.ipv4.ip_forward",
+        IpAddr::V6(_) => "net.ipv6.conf.all.forwarding",
+    }
 }
 
 /// Returns whether answers of `remote` reach an engine with private addresses, as far as forwarding decides: they come

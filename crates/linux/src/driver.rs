@@ -181,10 +181,11 @@ impl<H: Host> Driver<H> {
             if !wait(&self.clock, host.poll_timeout(), stop.as_fd(), devices, &mut ready)? {
                 return Ok(false);
             }
-            host.handle_timeout(self.clock.now());
+            // ACKs that wait come first: what they answer must not time out, or be probed.
             if ready.contains(&0) {
                 self.receive(host)?;
             }
+            host.handle_timeout(self.clock.now());
             if ready.contains(&1) {
                 self.work(host)?;
             } else if ready.contains(&2) {

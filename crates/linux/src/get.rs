@@ -1,25 +1,32 @@
 //! `anabranch get`: downloads a file with HTTP over the engine, completely or not at all.
 
 mod attempts;
+mod completed;
 mod download;
 #[cfg(test)]
 mod download_tests;
-mod guard;
 mod over_uplinks;
 mod partial;
 mod place;
 mod sink;
 mod stream;
+mod subflows;
 
+use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::os::fd::AsFd as _;
+use std::sync::mpsc;
+use std::thread;
 
 use host::{Alone, EndpointHost};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use serde::Serialize;
 use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, ConnectionStats};
 use units::{Duration, Instant};
 
-use crate::attachment::{Attachment, MTU, can_answer, forwards, is_own};
+use crate::attachment::{Attachment, MTU, can_answer, forwarding_variable, forwards, is_own};
 use crate::driver::{Driver, OFFLOAD_PAYLOAD_MAX};
 use crate::engine_options::EngineOptions;
 use crate::http::Url;
@@ -63,6 +70,8 @@ pub struct GetReport {
     pub bytes: u64,
     /// Octets of the file that an earlier download had left.
     pub resumed_bytes: u64,
+    /// Whether the file was complete before, and the server still has this version of it.
+    pub was_complete: bool,
     /// Why the server sent the complete file, although an earlier download had left a part of it.
     pub begun_anew: Option<&'static str>,
     /// From opening the connection to the last octet.
@@ -78,9 +87,30 @@ pub struct GetReport {
 /// the file; if the connection breaks, or the file is shorter or longer than promised; if it cannot be written. Nothing
 /// is left behind then, unless `resume` is set.
 pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress)) -> Result<GetReport> {
+    get_from(&find(options, stop)?, options, stop, observe)
+}
+
+/// Looks up the addresses of the server. The resolver of this host may take half a minute if name servers are silent.
+///
+/// # Errors
+/// Explained in one line: if the server has no address that the engine can reach, or `stop` is triggered.
+pub fn find(options: &GetOptions, stop: &Stop) -> Result<Vec<SocketAddr>> {
     // Without uplinks the kernel is the engine's router and answers for its own addresses.
     let leads_back = |ip| !options.interfaces.is_empty() && is_own(ip);
-    let remotes = resolve(&options.url, &leads_back)?;
+    resolve(&options.url, &leads_back, stop)
+}
+
+/// Does the same as [`get`] with a server at these addresses, of which there is at least one.
+///
+/// # Errors
+/// Those of [`get`].
+pub fn get_from(
+    remotes: &[SocketAddr],
+    options: &GetOptions,
+    stop: &Stop,
+    observe: &mut dyn FnMut(Progress),
+) -> Result<GetReport> {
+    let leads_back = |ip| !options.interfaces.is_empty() && is_own(ip);
     if is_private(options) && !remotes.iter().any(|remote| can_answer(remote.ip())) {
         return Err(Error::Usage(unnamed()));
     }
@@ -95,7 +125,7 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
     let (attachment, mut uplinks) = attach(options, stop)?;
     let Attachment { mut endpoint, tun, addresses } = attachment;
     options.engine.observe(&mut endpoint);
-    // Further subflows wait as backups until one is worth it (guard.rs).
+    // Further subflows wait as backups until one is worth it (subflows.rs).
     for ip in addresses.iter().copied() {
         endpoint.add_local_address(LocalAddress { ip, backup: true }, Instant::ZERO);
     }
@@ -104,7 +134,7 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
         None => addresses.iter().map(|ip| vec![*ip]).collect(),
     };
     let names = uplinks.as_ref().map_or_else(Vec::new, Uplinks::names);
-    let attempts = Attempts::new(&ways, &remotes, config).with_names(&names);
+    let attempts = Attempts::new(&ways, remotes, config).with_names(&names);
     if !attempts.has_ways() {
         return Err(no_way(remotes[0].ip(), uplinks.is_some()));
     }
@@ -130,12 +160,13 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
     let connection = download.connection().and_then(|id| endpoint.stats(id)).unwrap_or_default();
     let (bytes, resumed_bytes) = download.bytes();
     let (duration, begun_anew) = (download.duration(), download.begun_anew());
+    let was_complete = download.was_complete();
     let finished = finished.and_then(|finished| if finished { Ok(()) } else { Err(Error::Interrupted) });
     download.finish(finished).map_err(|error| match &uplinks {
         Some(uplinks) => over_uplinks::explain(error, &uplinks.notes),
-        None => explain(error, &remotes, &options.via),
+        None => explain(error, remotes, &options.via),
     })?;
-    Ok(GetReport { bytes, resumed_bytes, begun_anew, duration, connection })
+    Ok(GetReport { bytes, resumed_bytes, was_complete, begun_anew, duration, connection })
 }
 
 /// Returns whether the engine gets private addresses, and no uplink.
@@ -185,13 +216,14 @@ fn no_way(remote: IpAddr, over_uplinks: bool) -> Error {
 
 /// Resolves a URL's host with the resolver of this host. Addresses for which `leads_back` is true belong to this host,
 /// and no uplink leads there.
-fn resolve(url: &Url, leads_back: &dyn Fn(IpAddr) -> bool) -> Result<Vec<SocketAddr>> {
+fn resolve(url: &Url, leads_back: &dyn Fn(IpAddr) -> bool, stop: &Stop) -> Result<Vec<SocketAddr>> {
     let host = url.host();
-    let found = (host.as_str(), url.port()).to_socket_addrs().map_err(|error| {
+    let found = look_up(host.as_str(), url.port(), stop)?.map_err(|error| {
         Error::Peer(format!("cannot find the address of {host} ({error}): check the name, or write an IP address"))
     })?;
     // An IPv4 address in IPv6 notation (::ffff:10.1.0.1) is an IPv4 address on the network.
-    let remotes: Vec<SocketAddr> = found.map(|remote| (remote.ip().to_canonical(), remote.port()).into()).collect();
+    let remotes: Vec<SocketAddr> =
+        found.iter().map(|remote| (remote.ip().to_canonical(), remote.port()).into()).collect();
     let why_not = |remote: &SocketAddr| match remote.ip() {
         ip if ip.is_loopback() && leads_back(ip) => Some(LOOPBACK_OVER_UPLINKS),
         ip => why_not(ip).or_else(|| leads_back(ip).then_some(OWN_OVER_UPLINKS)),
@@ -201,6 +233,32 @@ fn resolve(url: &Url, leads_back: &dyn Fn(IpAddr) -> bool) -> Result<Vec<SocketA
         Some(first) => Err(Error::Usage(format!("{} {}", first.ip(), why_not(first).unwrap_or_default()))),
         None if reachable.is_empty() => Err(Error::Peer(format!("{host} has no address"))),
         None => Ok(reachable),
+    }
+}
+
+/// Asks the resolver of this host, which cannot be interrupted: in a thread, which is left behind if `stop` is triggered.
+fn look_up(host: &str, port: u16, stop: &Stop) -> Result<io::Result<Vec<SocketAddr>>> {
+    let done = Stop::new()?;
+    let (handle, host) = (done.handle()?, host.to_owned());
+    let (answer, answered) = mpsc::channel();
+    thread::spawn(move || {
+        let found = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
+        // Nobody listens any more after an interruption.
+        let _ = answer.send(found);
+        handle.stop();
+    });
+    loop {
+        let mut fds = [&done, stop].map(|stop| PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN));
+        match poll(&mut fds, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(Error::system("wait for the resolver")(errno)),
+        }
+        if stop.is_triggered() {
+            return Err(Error::Interrupted);
+        }
+        if let Ok(found) = answered.try_recv() {
+            return Ok(found);
+        }
     }
 }
 
@@ -229,10 +287,10 @@ fn explain(error: Error, remotes: &[SocketAddr], via: &[IpAddr]) -> Error {
         Error::Peer(ref message) if !message.contains("did not answer") => return error,
         Error::Peer(_) if via.is_empty() => unnamed(),
         // With `--via` the user chose addresses that other hosts route here.
-        Error::Peer(_) if !forwards(remotes[0].ip()) => {
-            "the kernel does not forward, so answers from others do not arrive: run sysctl -w net.ipv4.ip_forward=1"
-                .into()
-        }
+        Error::Peer(_) if !forwards(remotes[0].ip()) => format!(
+            "the kernel does not forward, so answers from others do not arrive: run sysctl -w {}=1",
+            forwarding_variable(remotes[0].ip())
+        ),
         error => return error,
     };
     Error::Peer(format!("{error} ({why})"))
@@ -244,7 +302,7 @@ mod tests {
 
     fn resolved(url: &str) -> std::result::Result<Vec<SocketAddr>, String> {
         let own: IpAddr = "10.1.0.2".parse().unwrap();
-        resolve(&url.parse().unwrap(), &|ip| ip == own).map_err(|error| error.to_string())
+        resolve(&url.parse().unwrap(), &|ip| ip == own, &Stop::new().unwrap()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -276,13 +334,33 @@ mod tests {
     }
 
     #[test]
+    fn a_lookup_can_be_interrupted() {
+        let stop = Stop::new().unwrap();
+        stop.handle().unwrap().stop();
+        assert!(matches!(look_up("name.invalid", 80, &stop), Err(Error::Interrupted)));
+    }
+
+    #[test]
+    fn the_variable_that_forwards_is_that_of_the_family() {
+        let why = explain(
+            Error::Peer("the server did not answer within 30 s".into()),
+            &["[2001:db8::1]:80".parse().unwrap()],
+            &["fd00::3".parse().unwrap()],
+        )
+        .to_string();
+        let forwards = forwards("2001:db8::1".parse().unwrap());
+        assert!(forwards || why.contains("sysctl -w net.ipv6.conf.all.forwarding=1"), "{why}");
+    }
+
+    #[test]
     fn where_no_uplink_leads_is_said_at_once() {
         for url in ["http://10.1.0.2/x", "http://[::ffff:10.1.0.2]/x"] {
             assert!(resolved(url).unwrap_err().starts_with("10.1.0.2 is an address of this host itself"));
         }
-        let lo = resolve(&"http://127.0.0.1/x".parse().unwrap(), &|_| true).unwrap_err().to_string();
+        let stop = Stop::new().unwrap();
+        let lo = resolve(&"http://127.0.0.1/x".parse().unwrap(), &|_| true, &stop).unwrap_err().to_string();
         assert!(lo.contains("leave out --interface, and write an address"), "{lo}");
-        let lo = resolve(&"http://127.0.0.1/x".parse().unwrap(), &|_| false).unwrap_err().to_string();
+        let lo = resolve(&"http://127.0.0.1/x".parse().unwrap(), &|_| false, &stop).unwrap_err().to_string();
         assert!(!lo.contains("--interface"), "{lo}");
     }
 }

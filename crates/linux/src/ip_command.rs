@@ -63,6 +63,9 @@ pub(crate) fn explain(message: &str) -> String {
             "IPv6 is switched off: switch it on (sysctl -w net.ipv6.conf.all.disable_ipv6=0), or leave out IPv6 \
              addresses"
         }
+        m if m.contains("Address family not supported") => {
+            "this kernel has no IPv6: leave out IPv6 addresses, or boot without ipv6.disable=1"
+        }
         m if m.contains("No such device") || m.contains("Cannot find device") => {
             "there is no such device, or it was removed meanwhile"
         }
@@ -113,6 +116,7 @@ mod tests {
             ("RTNETLINK answers: File exists; Command failed -:1", "exists already"),
             ("RTNETLINK answers: Operation not permitted; Command failed -:1", "CAP_NET_ADMIN"),
             ("RTNETLINK answers: Permission denied; Command failed -:2", "disable_ipv6"),
+            ("RTNETLINK answers: Address family not supported by protocol; Command failed -:1", "has no IPv6"),
             ("Error: Nexthop has invalid gateway.; Command failed -:1", "no route"),
             ("Cannot find device \"anabranch7\"; Command failed -:1", "no such device"),
             ("RTNETLINK answers: Something new; Command failed -:1", "refuses it: Something new"),

@@ -37,9 +37,9 @@ done 2>/dev/null
 for name in $names; do ip netns delete "$name"; done 2>/dev/null
 "#;
 
-/// Settings that every host needs: it forwards, answers for all its addresses on every device, and TCP does not reuse
-/// measurements of earlier connections.
-pub const HOST_SETTINGS: [(&str, &str); 7] = [
+/// Variables of `/proc/sys/net` that every host needs, with their values: it forwards, answers for all its addresses on
+/// every device, and TCP does not reuse measurements of earlier connections.
+const HOST_SETTINGS: [(&str, &str); 7] = [
     ("ipv4/ip_forward", "1"),
     ("ipv6/conf/all/forwarding", "1"),
     ("ipv4/conf/all/rp_filter", "0"),
@@ -48,6 +48,18 @@ pub const HOST_SETTINGS: [(&str, &str); 7] = [
     ("ipv4/conf/default/send_redirects", "0"),
     ("ipv4/tcp_no_metrics_save", "1"),
 ];
+
+/// Returns the settings that every host needs. A kernel without IPv6 has no variables of IPv6.
+pub(crate) fn host_settings(has_ipv6: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
+    HOST_SETTINGS.into_iter().filter(move |(variable, _)| has_ipv6 || !variable.starts_with("ipv6/"))
+}
+
+/// Returns whether the kernel has IPv6: one that was booted with `ipv6.disable=1`, or built without it, has no settings
+/// of it. If nothing can be read because `/proc` is not mounted, it is assumed to have IPv6.
+pub fn kernel_has_ipv6() -> bool {
+    let settings = Path::new(SYSCTL_ROOT);
+    !settings.exists() || settings.join("ipv6").exists()
+}
 
 /// Creates network namespaces, and removes them when it is dropped or the process ends.
 #[derive(Debug)]
@@ -168,6 +180,14 @@ impl Namespace {
         )))
     }
 
+    /// Makes a host of it, which forwards and answers for all its addresses on every device.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn set_up_host(&self) -> Result<()> {
+        host_settings(kernel_has_ipv6()).try_for_each(|(variable, value)| self.set(variable, value))
+    }
+
     /// Returns a command that runs a program inside, like `ip netns exec` but with the mounts of this process. It is
     /// looked for as [`program`] does.
     ///
@@ -251,6 +271,13 @@ mod tests {
         let host = "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n23 22 0:21 / /proc rw - proc proc rw\n";
         let chroot = "63 43 0:39 / /proc rw,relatime - proc proc rw\n";
         assert!(has_mounted_root(host) && !has_mounted_root(chroot));
+    }
+
+    #[test]
+    fn a_kernel_without_ipv6_gets_no_setting_of_it() {
+        let of_ipv6 = |has_ipv6| host_settings(has_ipv6).filter(|(variable, _)| variable.contains("ipv6")).count();
+        assert_eq!([true, false].map(of_ipv6), [1, 0]);
+        assert_eq!(host_settings(false).count(), HOST_SETTINGS.len() - 1);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use host::{Alone, App, EndpointHost};
 use transport::{ConnectionConfig, ConnectionId, ConnectionStats, Endpoint, Event, ListenerId};
 use units::{Duration, Instant};
 
-use crate::attachment::{Attachment, MTU, forwards};
+use crate::attachment::{Attachment, MTU, forwarding_variable, forwards};
 use crate::descriptors;
 use crate::driver::{Driver, OFFLOAD_PAYLOAD_MAX};
 use crate::engine_options::EngineOptions;
@@ -87,7 +87,8 @@ pub fn serve(options: &ServeOptions, stop: &Stop, say: &mut dyn FnMut(&str)) -> 
     }
     if let Some(address) = addresses.iter().find(|address| !forwards(**address)) {
         say(&format!(
-            "{address} is reachable only from this host: the kernel does not forward (sysctl net.ipv4.ip_forward)"
+            "{address} is reachable only from this host: the kernel does not forward (sysctl {})",
+            forwarding_variable(*address)
         ));
     }
     let mut server = Server::new(folder, listeners, options.idle_max, say);

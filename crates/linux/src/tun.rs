@@ -20,6 +20,7 @@ use tun_rs::{DeviceBuilder, Layer};
 use crate::ip_command::Family;
 use crate::lack::{Lack, Lacks, Right};
 use crate::memory::Memory;
+use crate::netns::kernel_has_ipv6;
 use crate::offload::Offload;
 use crate::{Error, Result, ip_command};
 
@@ -69,7 +70,7 @@ impl Tun {
     /// If the process may not or the machine cannot; if the name is taken; if `ip` refuses an address.
     pub fn open(config: &TunConfig) -> Result<Self> {
         let tun = Self::take(config)?;
-        ip_command::batch(None, Family::Named, &configuration(config))?;
+        ip_command::batch(None, Family::Named, &configuration(config, kernel_has_ipv6()))?;
         Ok(tun)
     }
 
@@ -327,13 +328,14 @@ pub(crate) fn index(name: &str) -> Option<u32> {
     name_to_index(socket, name).ok()
 }
 
-/// Returns the `ip` commands that bring a new device up.
-pub(crate) fn configuration(config: &TunConfig) -> Vec<String> {
+/// Returns the `ip` commands that bring a new device up, for a kernel with or without IPv6.
+pub(crate) fn configuration(config: &TunConfig, has_ipv6: bool) -> Vec<String> {
     let name = &config.name;
     // Without link-local addresses the kernel sends nothing of its own into the device. A device that is too narrow for
-    // IPv6 no longer has this setting, so it comes before the MTU.
+    // IPv6 no longer has this setting, so it comes before the MTU. A kernel without IPv6 refuses it.
+    let addresses_of_its_own = if has_ipv6 { " addrgenmode none" } else { "" };
     let mut commands = vec![
-        format!("link set {name} txqueuelen {QUEUE_PACKETS} addrgenmode none"),
+        format!("link set {name} txqueuelen {QUEUE_PACKETS}{addresses_of_its_own}"),
         format!("link set {name} mtu {}", config.mtu),
     ];
     let address = |(ip, prefix): &(IpAddr, u8)| match ip {
@@ -369,6 +371,15 @@ mod tests {
             "address add fd00::1/64 dev path0 nodad",
             "link set path0 up",
         ];
-        assert_eq!(configuration(&config), expected);
+        assert_eq!(configuration(&config, true), expected);
+    }
+
+    #[test]
+    fn a_kernel_without_ipv6_is_asked_nothing_about_it() {
+        let addresses = vec![("10.0.0.1".parse().unwrap(), 24)];
+        let config = TunConfig { name: "path0".into(), mtu: 1400, offload: false, addresses };
+        let commands = configuration(&config, false);
+        assert_eq!(commands[0], "link set path0 txqueuelen 10000");
+        assert!(commands.iter().all(|command| !command.contains("addrgenmode") && !command.contains(':')));
     }
 }

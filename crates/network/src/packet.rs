@@ -22,6 +22,9 @@ struct Held {
     wire_len: u32,
     /// Number of vertices passed. Its limit ends routing loops.
     hops: u8,
+    /// Hop limit of the octets from which a segment was read. It leaves with it, so that packets which hosts forward in
+    /// a circle end; one that was not read from octets leaves with that of [`Segment::emit`].
+    hop_limit: Option<u8>,
     /// Whether an element made this packet by duplicating another.
     is_copy: bool,
 }
@@ -35,7 +38,7 @@ enum Content {
 
 impl Packet {
     fn new(content: Content, wire_len: u32) -> Self {
-        Self(Box::new(Held { content, wire_len, hops: 0, is_copy: false }))
+        Self(Box::new(Held { content, wire_len, hops: 0, hop_limit: None, is_copy: false }))
     }
 
     /// Creates a packet with memory of its own. [`PacketPool::segment`] avoids the allocation.
@@ -112,7 +115,7 @@ impl Packet {
     /// Changes the segment. Returns false, without calling `change`, if the packet holds none.
     ///
     /// Raw octets that hold a TCP segment become a segment first. They lose what a segment does not represent (unknown
-    /// options, the IP identification), as in many middleboxes.
+    /// options, reserved bits, all IP fields except addresses, ECN and hop limit), as in many middleboxes.
     pub fn edit(&mut self, change: impl FnOnce(&mut Segment)) -> bool {
         self.parse();
         let Some(segment) = self.segment_mut() else { return false };
@@ -125,6 +128,7 @@ impl Packet {
     pub fn parse(&mut self) -> Option<&Segment> {
         if let Content::Raw(octets) = &self.0.content {
             let segment = Segment::parse(octets).ok()?;
+            self.0.hop_limit = wire::hop_limit(octets);
             self.0.wire_len = segment.emitted_len() as u32;
             self.0.content = Content::Segment(segment);
         }
@@ -135,7 +139,13 @@ impl Packet {
     pub fn emit(&self, out: &mut Vec<u8>) {
         match &self.0.content {
             Content::Raw(octets) => out.extend_from_slice(octets),
-            Content::Segment(segment) => segment.emit(out),
+            Content::Segment(segment) => {
+                let start = out.len();
+                segment.emit(out);
+                if let Some(hop_limit) = self.0.hop_limit {
+                    wire::set_hop_limit(&mut out[start..], hop_limit);
+                }
+            }
             Content::Datagram(datagram) => datagram.emit(out),
         }
     }
@@ -193,7 +203,7 @@ impl Packet {
     /// Creates what an element makes of this packet, or of a part of it: it has come as far, and is a copy if this one is.
     pub(crate) fn remade(&self, with: Self) -> Self {
         let Self(mut held) = with;
-        (held.hops, held.is_copy) = (self.0.hops, self.0.is_copy);
+        (held.hops, held.hop_limit, held.is_copy) = (self.0.hops, self.0.hop_limit, self.0.is_copy);
         Self(held)
     }
 
@@ -274,7 +284,7 @@ impl PacketPool {
             return None;
         }
         packet.0.wire_len = segment.emitted_len() as u32;
-        (packet.0.hops, packet.0.is_copy) = (0, false);
+        (packet.0.hops, packet.0.hop_limit, packet.0.is_copy) = (0, None, false);
         self.free.pop()
     }
 
@@ -288,8 +298,9 @@ impl PacketPool {
     /// Returns a packet that holds a datagram.
     pub fn datagram(&mut self, datagram: Datagram) -> Packet {
         let Some(mut packet) = self.free_datagrams.pop() else { return Packet::from_datagram(datagram) };
-        *packet.0 =
-            Held { content: Content::Datagram(datagram), wire_len: datagram.wire_len(), hops: 0, is_copy: false };
+        let Held { content, wire_len, hops, hop_limit, is_copy } = &mut *packet.0;
+        *content = Content::Datagram(datagram);
+        (*wire_len, *hops, *hop_limit, *is_copy) = (datagram.wire_len(), 0, None, false);
         packet
     }
 
@@ -386,6 +397,26 @@ mod tests {
         let mut emitted = Vec::new();
         damaged.emit(&mut emitted);
         assert_eq!(emitted, octets);
+    }
+
+    #[test]
+    fn a_segment_leaves_with_the_hop_limit_of_its_octets() {
+        let hop_limit = |packet: &Packet| {
+            let mut octets = Vec::new();
+            packet.emit(&mut octets);
+            assert!(Segment::parse(&octets.clone().into()).is_ok());
+            wire::hop_limit(&octets)
+        };
+        let mut octets = Vec::new();
+        packet(140).emit(&mut octets);
+        wire::set_hop_limit(&mut octets, 5);
+        let mut read = Packet::from_raw(octets.into());
+        read.edit(|segment| segment.window = 7);
+        assert_eq!(hop_limit(&read), Some(5));
+        assert_eq!(hop_limit(&read.remade(packet(100))), Some(5), "as for a piece of it");
+        let mut pool = PacketPool::new();
+        pool.recycle(read);
+        assert_eq!(hop_limit(&pool.segment(|_| true).unwrap()), Some(64), "its memory is used again");
     }
 
     #[test]

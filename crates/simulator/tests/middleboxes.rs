@@ -59,8 +59,8 @@ fn options_stripped_from_the_handshake_mean_plain_tcp() {
 #[test]
 fn options_stripped_right_after_the_handshake_mean_a_fallback() {
     let path = Path::from(link())
-        .to_server(StripOptions::mptcp(StripOn::AfterPackets(1)))
-        .to_client(StripOptions::mptcp(StripOn::AfterPackets(1)));
+        .to_server(StripOptions::mptcp(StripOn::All).after(1))
+        .to_client(StripOptions::mptcp(StripOn::All).after(1));
     let (_, stats) = download(TwoHosts::new(1).path(path), &default());
     assert!(stats.fell_back || !stats.mptcp, "{stats:?}");
 }
@@ -113,7 +113,7 @@ fn resets_of_a_firewall_that_forgets_end_no_connection() {
 #[test]
 fn options_stripped_on_both_paths_for_a_while_end_no_connection() {
     let stripping = || {
-        let strip = || StripOptions::mptcp(StripOn::AfterPackets(100)).until(Instant::from_secs(4));
+        let strip = || StripOptions::mptcp(StripOn::All).after(100).until(Instant::from_secs(4));
         Path::from(link()).to_server(strip()).to_client(strip())
     };
     let (_, stats) = download(TwoHosts::new(1).path(stripping()).path(stripping()).one_server_address(), &default());

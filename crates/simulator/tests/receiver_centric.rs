@@ -6,7 +6,7 @@ use core::net::SocketAddr;
 use std::rc::Rc;
 
 use network::{Link, LossModel, Queue, TwoHosts};
-use simulator::app::Transfer;
+use simulator::app::{Echo, RequestResponse, Transfer};
 use simulator::{CLIENT, Direction, Interface, SERVER, Source, Tap, two_hosts};
 use transport::receiver_centric::{ReceiverCentric, WindowRule};
 use transport::{ConnectionConfig, ConnectionStats};
@@ -150,4 +150,33 @@ fn a_run_is_a_function_of_its_seed() {
     let [first, again, other] = [7, 7, 8].map(|seed| run(REC, REC, seed, 0.025).fingerprint);
     assert_eq!(first, again);
     assert_ne!(first, other);
+}
+
+/// Two paths of 10 Mbit/s and 50 ms carry six requests of 2 MB, echoed, with a pause after each. Returns the mean time
+/// of the last five, in seconds.
+fn mean_answer_s(pause: Duration) -> f64 {
+    let link = || Link::new(Rate::from_mbps(10), Duration::from_millis(25)).queue(Queue::packets(50));
+    let topology = TwoHosts::new(1).one_server_address().path(link()).path(link());
+    let (mut simulation, _) = two_hosts(topology, 1, |(id, paths), host| {
+        let (local, remote) = (SocketAddr::new(paths[0].client, 0), SocketAddr::new(paths[0].server, 80));
+        if id == SERVER {
+            host.app(Echo::listen(remote, config(REC)))
+        } else {
+            host.app(RequestResponse::new(local, remote, config(REC), 6, 2_000_000).pausing(pause))
+        }
+    });
+    simulation.run_while(LIMIT, |simulation| simulation.host(CLIENT).reports()[0].completed == 0);
+    assert_eq!(simulation.faults(), Vec::<String>::new());
+    let latencies = simulation.host(CLIENT).reports().remove(0).latencies;
+    latencies[1..].iter().map(|latency| latency.as_secs_f64()).sum::<f64>() / 5.0
+}
+
+/// A pause of the sender is neither a round-trip time nor a low rate.
+#[test]
+fn answers_after_long_pauses_are_as_fast_as_after_short_ones() {
+    let short = mean_answer_s(Duration::from_millis(200));
+    for pause_s in [1, 5, 20, 60] {
+        let long = mean_answer_s(Duration::from_secs(pause_s));
+        assert!(long < 1.15 * short, "{long} s after {pause_s} s, {short} s after 0.2 s");
+    }
 }

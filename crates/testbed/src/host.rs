@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lab::run::Standing;
 use linux::Result;
-use linux::netns::{Family, HOST_SETTINGS, Keeper, Namespace};
+use linux::netns::{Family, Keeper, Namespace, kernel_has_ipv6};
 use linux::tun::{Tun, TunConfig};
 
 /// The device towards the network.
@@ -45,7 +45,7 @@ impl RealHost {
     /// If the process may not, or the name is taken.
     pub fn new(keeper: &mut Keeper, plan: &HostPlan<'_>) -> Result<Self> {
         let namespace = Arc::new(keeper.create(&plan.name)?);
-        HOST_SETTINGS.iter().try_for_each(|(variable, value)| namespace.set(variable, value))?;
+        namespace.set_up_host()?;
         let own = match plan.standing {
             None => plan.addresses.iter().map(|ip| (*ip, if ip.is_ipv4() { 32 } else { 128 })).collect(),
             Some(_) => Vec::new(),
@@ -58,7 +58,9 @@ impl RealHost {
         let has_engine = matches!(plan.standing, Some(Standing::Beside | Standing::OnTheWay));
         let engine = has_engine.then(|| open(ENGINE, Vec::new())).transpose()?;
         // IPv6 needs packets of 1280 octets (RFC 8200 section 5); on a device with less, the kernel has no IPv6.
-        let families = [(Family::V4, true), (Family::V6, plan.mtu >= IPV6_MTU_MIN)];
+        // A kernel without IPv6 is asked only for addresses that need it, and then says so.
+        let wants_v6 = kernel_has_ipv6() || plan.addresses.iter().any(IpAddr::is_ipv6);
+        let families = [(Family::V4, true), (Family::V6, wants_v6 && plan.mtu >= IPV6_MTU_MIN)];
         for (family, _) in families.into_iter().filter(|(_, is_there)| *is_there) {
             namespace.ip_family(family, &routes(plan, family))?;
         }

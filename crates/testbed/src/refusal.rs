@@ -12,11 +12,15 @@ pub const KERNEL_SUBFLOWS_MAX: usize = 8;
 const OUR_SOURCE: &str = "use our engine: --source engine";
 /// Remedy for everything that a kernel cannot do as the destination.
 const OUR_DESTINATION: &str = "use our engine: --destination engine";
+/// Remedy for a controller that the kernel lacks.
+const OTHER_CONTROLLERS: &str = "cubic and newreno are always available (--set connection.congestion=cubic); our \
+    engine has all of them: --source engine";
 
 /// Checks what the kernel would have to do.
 ///
 /// # Errors
-/// Everything that it cannot do, by the names of the fields.
+/// Everything that it cannot do, by the names of the fields. If it can do all, what this machine or this build lacks for
+/// it: another one could do it.
 pub fn check(scenario: &Scenario, ends: Ends) -> Result<(), RunError> {
     let mut refused = Vec::new();
     if ends.source == Stack::Kernel {
@@ -25,16 +29,31 @@ pub fn check(scenario: &Scenario, ends: Ends) -> Result<(), RunError> {
     if ends.destination == Stack::Kernel {
         refused.extend(beyond_the_destination(scenario));
     }
-    if refused.is_empty() { Ok(()) } else { Err(RunError::Unsupported(refused)) }
+    if !refused.is_empty() {
+        return Err(RunError::Unsupported(refused));
+    }
+    if ends.source == Stack::Kernel { loads(scenario) } else { Ok(()) }
+}
+
+/// Checks that the controller can be loaded here, if the kernel's source has to load one.
+fn loads(scenario: &Scenario) -> Result<(), RunError> {
+    let congestion = scenario.connection.congestion.0.to_string();
+    let Some(lack) = lack(&congestion) else { return Ok(()) };
+    let problem = format!("cannot load \"{congestion}\" into the kernel: {lack}");
+    let lacking = Unsupported { field: "connection.congestion", problem, remedy: OTHER_CONTROLLERS };
+    Err(RunError::Backend(Box::new(lacking)))
 }
 
 /// Returns what the kernel cannot do as the destination: everything that the destination's agent does, and the use of
 /// the data.
 fn beyond_the_destination(scenario: &Scenario) -> Vec<Unsupported> {
     let (connection, cooperation) = (&scenario.connection, &scenario.cooperation);
+    let is_alone = ["manual", "signal-only"].contains(&connection.path_manager.as_str());
+    let has_others = connection.subflows_max.unwrap_or(usize::MAX).min(scenario.active_relays().len()) > 1;
     let is_used = matches!(scenario.workload.kind, WorkloadKind::Video | WorkloadKind::Requests);
     let asked = [
         ("connection.receiver_centric", connection.receiver_centric.is_some(), "rates set by the receiver"),
+        ("connection.path_manager", is_alone && has_others, "path managers that open only the first subflow"),
         ("cooperation.selection", cooperation.selection.method.steers(), "relay selection"),
         ("cooperation.relays", cooperation.relays == RelayMode::FastAck, "relays that splice subflows"),
         ("cooperation.forwarding", cooperation.forwarding.is_some(), "differentiated forwarding"),
@@ -92,18 +111,9 @@ fn is_kernels(era: &Era) -> bool {
 /// Returns what the kernel lacks for the requested congestion control.
 fn controller(scenario: &Scenario) -> Option<Unsupported> {
     let congestion = scenario.connection.congestion.0.to_string();
-    let refuse = |problem| Unsupported {
-        field: "connection.congestion",
-        problem,
-        remedy: "cubic and newreno are always available (--set connection.congestion=cubic); our engine has all of \
-            them: --source engine",
-    };
     if kernel_name(&congestion).is_none() {
         let problem = format!("the kernel's Multipath TCP has no congestion controller \"{congestion}\"");
-        return Some(refuse(problem));
-    }
-    if let Some(lack) = lack(&congestion) {
-        return Some(refuse(format!("cannot load \"{congestion}\" into the kernel: {lack}")));
+        return Some(Unsupported { field: "connection.congestion", problem, remedy: OTHER_CONTROLLERS });
     }
     (congestion == "cubic" && !scenario.connection.hystart).then(|| Unsupported {
         field: "connection.hystart",
@@ -141,10 +151,14 @@ mod tests {
         fields(check(&scenario, Ends::KERNEL_TO_ENGINE))
     }
 
+    /// Not the scenario, but the machine or the build.
+    const MACHINE: &str = "machine";
+
     fn fields(checked: Result<(), RunError>) -> Vec<&'static str> {
         match checked {
             Ok(()) => Vec::new(),
             Err(RunError::Unsupported(all)) => all.into_iter().map(|one| one.field).collect(),
+            Err(RunError::Backend(_)) => vec![MACHINE],
             Err(other) => panic!("{other}"),
         }
     }
@@ -155,8 +169,10 @@ mod tests {
         assert!(refused(&[cubic]).is_empty());
         assert!(refused(&["connection.congestion=newreno"]).is_empty());
         assert_eq!(refused(&["connection.congestion=coupled"]), ["connection.congestion"]);
-        let can_load = kernel_cc::check().is_ok();
-        assert_eq!(refused(&[]).is_empty(), can_load, "LIA");
+        // What the machine lacks is no fault of the scenario, and does not hide one.
+        let lacks = if kernel_cc::check().is_ok() { vec![] } else { vec![MACHINE] };
+        assert_eq!(refused(&[]), lacks, "LIA");
+        assert_eq!(refused(&["connection.scheduler=round-robin"]), ["connection.scheduler"]);
         assert_eq!(refused(&[cubic, "connection.hystart=false"]), ["connection.hystart"]);
         assert_eq!(refused(&[cubic, "connection.scheduler=round-robin"]), ["connection.scheduler"]);
         let linux =
@@ -170,7 +186,6 @@ mod tests {
         assert_eq!(refused(&[cubic, "connection.receiver_centric={}"]), ["connection.receiver_centric"]);
         assert!(refused(&[cubic, "cooperation.bandwidth_sharing={}"]).is_empty());
         assert_eq!(refused(&[cubic, "cooperation.adaptive_congestion={}"]), ["cooperation.adaptive_congestion"]);
-        let lacks = if can_load { vec![] } else { vec!["connection.congestion"] };
         assert_eq!(refused(&["cooperation.adaptive_congestion={}"]), lacks, "over LIA");
         let unknown = ["connection.congestion=mcc-coop(1)", "cooperation.adaptive_congestion={}"];
         assert_eq!(refused(&unknown), ["connection.congestion"]);
@@ -187,13 +202,21 @@ mod tests {
             "all at once"
         );
         let destination = Ends { source: Stack::Engine, destination: Stack::Kernel };
-        let asks = ["cooperation.watch={}", "cooperation.relays=fast-ack", "cooperation.bandwidth_sharing={}"]
-            .map(|change| change.parse().unwrap());
-        let scenario = lab::scenario::load("demo.toml", include_str!("../../../scenarios/demo.toml"), &asks).unwrap();
+        let refused_there = |changes: &[&str]| {
+            let changes: Vec<_> = changes.iter().map(|change| change.parse().unwrap()).collect();
+            let text = include_str!("../../../scenarios/demo.toml");
+            fields(check(&lab::scenario::load("demo.toml", text, &changes).unwrap(), destination))
+        };
         assert_eq!(
-            fields(check(&scenario, destination)),
+            refused_there(&["cooperation.watch={}", "cooperation.relays=fast-ack", "cooperation.bandwidth_sharing={}"]),
             ["cooperation.relays", "cooperation.watch", "cooperation.bandwidth_sharing"]
         );
+        for (manager, refused) in [("manual", true), ("signal-only", true), ("one-per-address", false)] {
+            let manager = format!("connection.path_manager={manager}");
+            let expected = if refused { vec!["connection.path_manager"] } else { vec![] };
+            assert_eq!(refused_there(&[&manager]), expected, "{manager}");
+            assert_eq!(refused_there(&[&manager, "connection.subflows_max=1"]), [""; 0], "there is one path");
+        }
         let video = ["workload={ kind = 'video', rate = '2 Mbit/s' }", cubic];
         assert!(refused(&video).is_empty());
     }

@@ -26,7 +26,8 @@ use crate::refusal::KERNEL_SUBFLOWS_MAX;
 use crate::sockets::Sockets;
 use crate::stream::follow;
 
-/// Maximum time for which the source waits for the destination to connect, and to close once it has everything.
+/// How long the source waits beyond the end of a run for the destination to connect, and to close once it has
+/// everything.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Maximum octets written to the kernel at once.
 const PIECE_BYTES: u32 = 1 << 16;
@@ -108,7 +109,8 @@ impl SourcePlan {
         let listen_at = SocketAddr::new(address, SOURCE_PORT);
         let controller = kernel_name(&self.connection.congestion.0.to_string()).unwrap_or_default();
         let protocol = if self.connection.mptcp { Protocol::MPTCP } else { Protocol::TCP };
-        let listener = namespace.run(|| listen(protocol, listen_at, self.connections, controller))?;
+        let patience = self.duration + PATIENCE;
+        let listener = namespace.run(|| listen(protocol, listen_at, self.connections, controller, patience))?;
         let listener = Arc::new(listener.map_err(Error::system(format!("listen at {listen_at}")))?);
         let observer = Observer::start(Arc::clone(namespace), SOURCE_PORT, controller, self.window)?;
         let agent = self.start_agent(namespace)?;
@@ -120,7 +122,7 @@ impl SourcePlan {
             script: self.script.clone(),
             sockets: Arc::clone(&sockets),
             lasts: self.lasts,
-            patience: self.duration + PATIENCE,
+            patience,
             written_bytes: Arc::clone(&written_bytes),
             fault: Arc::clone(&fault),
         };
@@ -206,7 +208,7 @@ struct Serving {
     script: Option<Script>,
     sockets: Arc<Sockets>,
     lasts: bool,
-    /// Maximum time for data that wait in the kernel.
+    /// Maximum time for connections to arrive, and for data that wait in the kernel.
     patience: Duration,
     written_bytes: Arc<AtomicU64>,
     fault: Arc<Mutex<Option<String>>>,
@@ -218,6 +220,10 @@ impl Serving {
         match listener.accept() {
             Ok((socket, _)) => {
                 std::thread::spawn(move || serving.serve(&socket));
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let what = format!("no connection arrived within {} s", self.patience.as_secs());
+                self.note(&io::Error::new(io::ErrorKind::TimedOut, what));
             }
             Err(error) => self.note(&error),
         }
@@ -260,7 +266,14 @@ impl Serving {
     }
 }
 
-fn listen(protocol: Protocol, at: SocketAddr, connections: u32, controller: &str) -> io::Result<Socket> {
+/// Listens for `connections`; accepting one takes no longer than `patience`.
+fn listen(
+    protocol: Protocol,
+    at: SocketAddr,
+    connections: u32,
+    controller: &str,
+    patience: Duration,
+) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(protocol))?;
     socket.bind(&at.into())?;
     control(&socket, controller)?;
@@ -268,7 +281,7 @@ fn listen(protocol: Protocol, at: SocketAddr, connections: u32, controller: &str
     let waiting = connections.saturating_mul(1 + KERNEL_SUBFLOWS_MAX as u32).max(WAITING_MIN);
     socket.listen(waiting.try_into().unwrap_or(i32::MAX))?;
     // This also limits `accept`.
-    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_read_timeout(Some(patience))?;
     Ok(socket)
 }
 
@@ -307,4 +320,18 @@ fn too_little(controller: &Controller) -> String {
 fn allow_subflows(source: &Namespace) -> Result<()> {
     let most = KERNEL_SUBFLOWS_MAX;
     run_ip(source, &format!("mptcp limits set subflows {most} add_addr_accepted {most}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A path may be down for most of a run.
+    #[test]
+    fn a_listener_waits_for_as_long_as_it_is_told() {
+        let patience = Duration::from_secs(100);
+        let at = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listener = listen(Protocol::TCP, at, 1, "reno", patience).unwrap();
+        assert_eq!(listener.read_timeout().unwrap(), Some(patience));
+    }
 }

@@ -21,7 +21,7 @@ pub struct SettingsChange {
     pub unsent_max_bytes: Option<u64>,
     /// Receive buffer: octets of received data kept for the application. An announced window is never withdrawn (RFC
     /// 9293 section 3.8.6.2.2), and existing subflows announce no more than their window scale allows (RFC 7323 section
-    /// 2.2).
+    /// 2.2). That of later subflows fits the largest buffer so far.
     pub receive_buffer_bytes: Option<u64>,
     /// See [`ConnectionConfig::nagle`].
     pub nagle: Option<bool>,

@@ -78,8 +78,9 @@ pub struct ConnectionConfig {
     pub rto_min: Duration,
     /// Idle time before keep-alive probes (RFC 9293 section 3.8.4), 100 ms or more; `None` sends none.
     pub keep_alive: Option<Duration>,
-    /// Give up when data stay unacknowledged this long (RFC 9293 section 3.8.3). Doubling of the retransmission
-    /// time-out stops at a quarter of this, which leaves time for three retransmissions. 100 ms or more.
+    /// Give up when data stay unacknowledged this long (RFC 9293 section 3.8.3). A peer whose window is shut and who
+    /// answers is waited for longer, unless the connection was given up ([`crate::Endpoint::close`]). Doubling of the
+    /// retransmission time-out stops at a quarter of this, which leaves time for three retransmissions. 100 ms or more.
     pub user_timeout: Duration,
     /// Maximum number of subflows, including the first; [`crate::SUBFLOWS_CAP`] limits it further.
     pub subflows_max: usize,

@@ -71,6 +71,9 @@ pub(crate) fn on_ack(paths: &mut impl ControlledPaths, id: SubflowId, ack: &AckO
     if !paths.is_admitted(id) {
         return;
     }
+    if !ack.idle.is_zero() {
+        paths.controller().on_idle(id, ack.idle);
+    }
     if ack.delivered_bytes > 0 || ack.rtt.is_some() {
         let (delivered_bytes, rtt) = (ack.delivered_bytes, ack.rtt);
         paths.controller().on_delivery(&DeliverySample { subflow: id, now, delivered_bytes, rtt });
@@ -80,7 +83,7 @@ pub(crate) fn on_ack(paths: &mut impl ControlledPaths, id: SubflowId, ack: &AckO
     } else if ack.growth_bytes > 0 && paths.rule(id) != Rule::Peer {
         if ack.cwnd_limited {
             grow_window(paths, id, ack, now);
-        } else if !paths.tcb(id).window().in_slow_start() {
+        } else {
             paths.controller().on_unused_window(id, now);
         }
     }
@@ -200,6 +203,10 @@ mod tests {
             WindowStep::from_bytes(100)
         }
 
+        fn on_idle(&mut self, _: SubflowId, _: Duration) {
+            self.0.push("idle");
+        }
+
         fn on_unused_window(&mut self, _: SubflowId, _: Instant) {
             self.0.push("unused");
         }
@@ -312,10 +319,21 @@ mod tests {
         let mut lone = Lone::new(Rule::Controller);
         let unused = AckOutcome { cwnd_limited: false, ..growing() };
         let cwnd = lone.tcb.window().cwnd();
-        assert_eq!(lone.hear(&unused), ["delivery", "round"]);
+        // In slow start too: after idling it leads back to a congestion avoidance whose time goes on.
+        for ssthresh in [u64::MAX, cwnd] {
+            lone.tcb.window_mut().set(cwnd, ssthresh);
+            assert_eq!(lone.hear(&unused), ["delivery", "unused", "round"]);
+            assert_eq!(lone.tcb.window().cwnd(), cwnd);
+        }
+    }
+
+    #[test]
+    fn the_controller_hears_of_idle_time_before_the_ack_that_follows_it() {
+        let mut lone = Lone::new(Rule::Controller);
+        let cwnd = lone.tcb.window().cwnd();
         lone.tcb.window_mut().set(cwnd, cwnd);
-        assert_eq!(lone.hear(&unused), ["delivery", "unused", "round"]);
-        assert_eq!(lone.tcb.window().cwnd(), cwnd);
+        let after = AckOutcome { idle: Duration::from_secs(60), ..growing() };
+        assert_eq!(lone.hear(&after), ["idle", "delivery", "ack", "round"]);
     }
 
     #[test]

@@ -531,7 +531,8 @@ impl Endpoint {
         self.with(connection, now, |connection, _| connection.shutdown())
     }
 
-    /// Ends this side's stream and discards what still arrives; the connection lingers until the peer has all data.
+    /// Ends this side's stream and discards what still arrives; the connection lingers until the peer has all data, and
+    /// is aborted if the peer acknowledges nothing more for [`ConnectionConfig::user_timeout`].
     ///
     /// # Errors
     /// If there is no such connection.
@@ -553,11 +554,12 @@ impl Endpoint {
         })
     }
 
-    /// Forgets a connection that has closed, including its statistics; an open one is forgotten once it has closed.
+    /// Forgets a connection that has closed, including its statistics; an open one is forgotten once it has closed. If
+    /// its stream has ended, that is the same as [`Self::close`].
     pub fn release(&mut self, connection: ConnectionId) {
         let now = self.now;
-        let _ = self.with(connection, now, |connection, _| {
-            connection.released = true;
+        let _ = self.with(connection, now, |connection, host| {
+            connection.release(host, now);
             Ok(())
         });
     }

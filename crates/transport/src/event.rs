@@ -78,7 +78,8 @@ pub enum Event {
         /// Whether it is now a backup.
         backup: bool,
     },
-    /// The peer announced an address; it replaces what the identifier stood for before.
+    /// The peer announced an address, or another port of one that it has announced. An identifier names one address
+    /// until [`Self::AddressWithdrawn`]: another address under it is neither heard nor echoed (RFC 8684 section 3.4.1).
     AddressAnnounced {
         /// The connection.
         connection: ConnectionId,

@@ -47,7 +47,7 @@ pub struct FlightInspection {
     pub cwnd_bytes: u64,
     /// Octets in flight, as the engine counts them.
     pub in_flight_bytes: u64,
-    /// Whether the subflow is repairing a loss.
+    /// Whether the window follows a reduction: a loss is being repaired, or a mark answered (ECN).
     pub in_recovery: bool,
     /// When the window was last halved because the peer's window was full of this subflow's data (NSDI 2012, section
     /// 4.2), if the engine still knows. Data sent at the same instant but before the cut were sent under the larger

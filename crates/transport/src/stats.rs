@@ -30,7 +30,8 @@ pub struct ConnectionStats {
     pub received_bytes: u64,
     /// Octets that the application read.
     pub read_bytes: u64,
-    /// Octets reinjected on another subflow.
+    /// Octets given to another subflow under the same data sequence numbers, whether or not they had already left the
+    /// one that failed.
     pub reinjected_bytes: u64,
     /// Octets that arrived in order on their subflow when the connection already had them. They count if they lie
     /// before the connection's first hole, no matter which subflow brought them first (including the same subflow,

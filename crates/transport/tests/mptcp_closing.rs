@@ -417,3 +417,27 @@ fn half_open_connections_give_up() {
     pair.run_for(Duration::from_secs(300));
     assert_eq!(pair.server.footprint(), Footprint { connections: 0, four_tuples: 0, tokens: 0 });
 }
+
+/// What is left of a closed connection on a local address ends when that address disappears: nobody could answer it.
+#[test]
+fn subflows_of_a_closed_connection_end_with_their_address() {
+    let (mut pair, client, server) = established(&[10, 30]);
+    pair.client.shutdown(client, pair.now).unwrap();
+    pair.run_for(Duration::from_secs(1));
+    pair.dark[1] = true;
+    pair.server.shutdown(server, pair.now).unwrap();
+    pair.run_for(Duration::from_secs(1));
+    assert_eq!(closed(&pair.client_events), Some(CloseReason::Finished));
+    let states =
+        |pair: &Pair| pair.client.stats(client).unwrap().subflows.iter().map(|it| it.state).collect::<Vec<_>>();
+    assert_eq!(states(&pair), ["TIME-WAIT", "FIN-WAIT-1"]);
+    pair.client_events.clear();
+    pair.log = Some(Vec::new());
+    pair.client.remove_local_address(client_address(1).ip(), pair.now);
+    pair.run_for(Duration::from_secs(30));
+    assert_eq!(pair.logged(|side, segment| side == Side::Client && path_of(side, segment) == 1).len(), 0);
+    let reason = CloseReason::AddressWithdrawn;
+    assert_eq!(pair.client_events, [Event::SubflowClosed { connection: client, subflow: SubflowId(1), reason }]);
+    assert_eq!(pair.client.footprint().four_tuples, 1, "the other subflow is in TIME-WAIT as before");
+    pair.assert_released(client, server);
+}

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use transport::error::{CloseReason, ConnectError, ListenError, Violation};
-use transport::{ConnectionConfig, ConnectionId, Event, SubflowId};
+use transport::{ConnectionConfig, ConnectionId, Event, SettingsChange, SubflowId};
 use units::{Dsn, Duration};
 use wire::mptcp::{AddressId, DataSeq, Dss, Mapping, MpJoin, MpTcpRst, MptcpOption, ResetReason, Token};
 use wire::{Flags, Segment};
@@ -26,12 +26,16 @@ fn established() -> (Pair, ConnectionId, ConnectionId) {
 
 /// Opens a subflow on the second path.
 fn open(pair: &mut Pair, from: Side, ids: (ConnectionId, ConnectionId)) -> SubflowId {
+    open_on(1, pair, from, ids)
+}
+
+fn open_on(path: u8, pair: &mut Pair, from: Side, ids: (ConnectionId, ConnectionId)) -> SubflowId {
     let now = pair.now;
     match from {
-        Side::Client => pair.client.add_subflow(ids.0, client_address(1), server_address(0), false, now),
+        Side::Client => pair.client.add_subflow(ids.0, client_address(path), server_address(0), false, now),
         Side::Server => {
-            let client = SocketAddr::new(client_address(1).ip(), 5000);
-            pair.server.add_subflow(ids.1, SocketAddr::new(server_address(1).ip(), 0), client, false, now)
+            let client = SocketAddr::new(client_address(path).ip(), 5000);
+            pair.server.add_subflow(ids.1, SocketAddr::new(server_address(path).ip(), 0), client, false, now)
         }
     }
     .unwrap()
@@ -322,4 +326,29 @@ fn a_backup_is_asked_for_with_the_join() {
     pair.run_for(Duration::from_secs(2));
     assert_eq!(pair.server.stats(server).unwrap().subflows[1].sent_bytes, 0);
     assert!(pair.logged(|_, segment| has_option(segment, |option| matches!(option, MptcpOption::Prio(_)))).is_empty());
+}
+
+/// RFC 7323 section 2.2: a window scale cannot change. That of a later subflow, opened by either side, fits the largest
+/// receive buffer so far, since the buffer may become as large again.
+#[test]
+fn the_window_scale_of_a_join_fits_the_largest_buffer() {
+    for from in [Side::Client, Side::Server] {
+        let mut pair = Pair::new(&[10, 10, 10, 10], config(), 1);
+        let (client, server) = pair.establish(config());
+        for (path, bytes, scale) in [(1, 512 << 10, 7), (2, 8 << 20, 8), (3, 100_000, 8)] {
+            let change = SettingsChange { receive_buffer_bytes: Some(bytes), ..SettingsChange::default() };
+            pair.client.change(client, &change, pair.now).unwrap();
+            pair.server.change(server, &change, pair.now).unwrap();
+            pair.log = Some(Vec::new());
+            open_on(path, &mut pair, from, (client, server));
+            pair.run_for(Duration::from_secs(1));
+            let scales: Vec<_> = pair
+                .logged(|_, segment| segment.flags.contains(Flags::SYN))
+                .iter()
+                .map(|segment| segment.options.window_scale)
+                .collect();
+            assert_eq!(scales, [Some(scale); 2], "with {bytes} octets");
+        }
+        pair.exchange_and_close(client, server);
+    }
 }

@@ -292,6 +292,7 @@ fn redundant_sends_everything_everywhere_but_nothing_in_vain() {
     let start = stream.written;
     stream.run(&mut pair, (client, server), Duration::from_secs(2));
     assert!(stream.written - stream.received_bytes() < 60_000);
+    assert_eq!(pair.server.stats(server).unwrap().reinjected_bytes, 0, "the living path has them already");
     pair.dark[1] = false;
     pair.run_for(Duration::from_secs(5));
     let late: u64 = sent(&pair, server)[1] - start;

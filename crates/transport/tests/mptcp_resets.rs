@@ -1,7 +1,7 @@
 //! Resets of the last subflow (RFC 8684 section 3.5): a RST ends only the subflow, and the connection waits for
 //! another.
 
-use transport::error::CloseReason;
+use transport::error::{CloseReason, ConnectionError};
 use transport::{ConnectionConfig, Event};
 use units::Duration;
 use wire::mptcp::{MpFastclose, MptcpOption};
@@ -295,5 +295,25 @@ fn fastclose_ends_all_at_once() {
         let option = MptcpOption::Fastclose(MpFastclose { receiver_key });
         script.inject_with("RA 1 ack 1", |segment| segment.options.mptcp.push(option));
         assert_eq!(script.closed(), is_ours.then_some(CloseReason::Fastclose));
+    }
+}
+
+/// What else a segment with MP_FASTCLOSE carries counts for nothing: the end of the connection is the last event.
+#[test]
+fn nothing_follows_the_end_of_a_connection() {
+    for with_data in [false, true] {
+        let mut script = Script::accepted();
+        let receiver_key = script.known.key.unwrap();
+        script.events.clear();
+        let text = if with_data { "A 1+500 ack 1 dack 1 map 1 dfin" } else { "A 1 ack 1 dack 1 dfin 1" };
+        script.inject_with(text, |segment| {
+            segment.options.mptcp.insert(0, MptcpOption::Fastclose(MpFastclose { receiver_key }));
+        });
+        assert_eq!(script.closed(), Some(CloseReason::Fastclose));
+        let is_of_subflow = |event: &Event| matches!(event, Event::SubflowClosed { .. });
+        let after: Vec<_> = script.events.iter().filter(|event| !is_of_subflow(event)).skip(1).collect();
+        assert!(after.is_empty(), "{after:?}");
+        let received = script.command(|endpoint, id, now| endpoint.recv(id, 1000, now));
+        assert_eq!(received, Err(ConnectionError::Closed(CloseReason::Fastclose)));
     }
 }

@@ -68,6 +68,20 @@ fn forged_errors_change_nothing() {
     assert_eq!(script.stats().path_mtu_bytes, 552);
 }
 
+/// RFC 1191 section 7: an error without an MTU means the plateau below the size that it is about. A window of packets
+/// of one size thus causes one step.
+#[test]
+fn errors_about_one_size_are_one_step_down() {
+    let mut script = sending(20_000);
+    script.run_until(150);
+    for seq in [1, 1461, 2921] {
+        too_big(&mut script, seq, 0);
+        assert_eq!(script.stats().path_mtu_bytes, 1492);
+    }
+    script.inject_too_big(1, |error| (error.packet_bytes, error.next_hop_mtu) = (1492, 0));
+    assert_eq!(script.stats().path_mtu_bytes, 1006);
+}
+
 /// Before the connection is synchronised, no large packet is in flight.
 #[test]
 fn a_handshake_is_not_to_be_shrunk() {

@@ -4,6 +4,8 @@
 
 use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
+use transport::era::{Binding, Era};
+use units::Instant;
 
 use crate::script::{Script, config};
 
@@ -104,6 +106,19 @@ fn a_tail_loss_probe_comes_before_the_time_out() {
     let mut script = sending(10_000);
     script.expect_at(300, "A 9001+1000 ack 1");
     assert_eq!(script.stats().timeouts, 0);
+    script.expect_at(600, "A 1+1000 ack 1");
+    assert_eq!(script.stats().timeouts, 1);
+}
+
+/// Section 7.3: a probe of new data, which the subflow has been given already, likewise restarts the time-out and no
+/// other probe.
+#[test]
+fn a_tail_loss_probe_of_new_data_is_the_only_one() {
+    let era = Era { binding: Binding::Early { buffer_bytes: 20_000 }, ..Era::default() };
+    let mut script = Script::established(ConnectionConfig { era, ..config() }, "mss 1000 sackok");
+    script.send(20_000);
+    assert_eq!(script.drain().len(), 10);
+    script.expect_at(300, "A 10001+1000 ack 1");
     script.expect_at(600, "A 1+1000 ack 1");
     assert_eq!(script.stats().timeouts, 1);
 }
@@ -266,4 +281,18 @@ fn a_retransmission_is_pushed_like_the_original() {
     script.inject("A 1 ack 1001");
     assert!(!pushed(script.expect("A 1001+1000 ack 1")));
     assert!(pushed(script.expect("A 2001+500 ack 1")));
+}
+
+/// A probe fell due just before the ACK of everything was read. There is nothing left to probe, and what waits in the
+/// subflow leaves at once: no timer would send it later.
+#[test]
+fn a_needless_probe_delays_no_data() {
+    let era = Era { binding: Binding::Early { buffer_bytes: 65_536 }, ..Era::default() };
+    let mut script = Script::established(ConnectionConfig { era, ..config() }, "mss 1000 sackok");
+    script.send(30_000);
+    assert_eq!(script.drain().len(), 10);
+    script.now = Instant::from_millis(300);
+    script.endpoint.handle_timeout(script.now);
+    script.inject("A 1 ack 10001");
+    assert!(script.drain().contains(&"A 10001+1000 ack 1".to_owned()));
 }

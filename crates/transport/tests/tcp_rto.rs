@@ -2,7 +2,7 @@
 
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, Event, SettingsChange};
-use units::Duration;
+use units::{Duration, Instant};
 
 use crate::script::{Script, config};
 
@@ -170,4 +170,34 @@ fn keep_alive_probes() {
         script.expect_at(probe * 10_000 + 100, "A 0 ack 1");
     }
     script.expect_at(110_100, "RA 1 ack 1");
+}
+
+/// RFC 3522: the time-out fired while the ACK waited to be read. Before any repetition has left, an ACK can only answer
+/// the original, whether or not there are timestamps: nothing was lost, and the reduction is undone.
+#[test]
+fn an_ack_before_any_repetition_undoes_the_time_out() {
+    let mut script = plain();
+    script.send(10_000);
+    assert_eq!(script.drain().len(), 10);
+    script.now = Instant::from_millis(400);
+    script.endpoint.handle_timeout(script.now);
+    let stats = script.stats();
+    assert_eq!((stats.timeouts, stats.cwnd_bytes), (1, 1000));
+    script.inject("A 1 ack 3001");
+    script.expect_nothing();
+    let stats = script.stats();
+    assert_eq!((stats.ssthresh_bytes, stats.in_recovery), (u64::MAX, false));
+    script.inject("A 1 ack 10001");
+    assert_eq!(script.stats().retransmitted_segments, 0);
+}
+
+/// Without timestamps nobody knows which transmission an ACK answers once a repetition has left.
+#[test]
+fn an_ack_behind_a_repetition_undoes_nothing() {
+    let mut script = plain();
+    script.send(10_000);
+    assert_eq!(script.drain().len(), 10);
+    script.expect_at(400, "A 1+1000 ack 1");
+    script.inject("A 1 ack 10001");
+    assert_eq!(script.stats().ssthresh_bytes, 5000);
 }

@@ -98,6 +98,45 @@ fn a_spurious_time_out_is_undone() {
     script.expect_nothing();
 }
 
+/// RFC 3522 section 3.2: the second time-out in a row was needless, since the first retransmission was only slow. The
+/// originals are lost all the same: the answer to that retransmission restores neither window nor threshold.
+#[test]
+fn a_needless_second_time_out_does_not_undo_the_first() {
+    for sack in [true, false] {
+        let config = ConnectionConfig { timestamps: true, sack, ..config() };
+        let mut script = Script::established(config, "mss 1000 sackok ts 5000 0");
+        script.send(9880);
+        assert_eq!(script.drain().len(), 10);
+        let mut repairs = Vec::new();
+        while script.stats().timeouts < 2 {
+            script.run_for(10);
+            repairs.extend(script.drain_segments().into_iter().filter(|segment| segment.payload.len() == 988));
+        }
+        let ssthresh = script.stats().ssthresh_bytes;
+        assert!(ssthresh < 9880, "{ssthresh}");
+        let first = repairs[repairs.len() - 2].options.timestamps.unwrap().value;
+        script.inject_with("A 1 ack 989 ts 5001 0", |ack| ack.options.timestamps.as_mut().unwrap().echo = first);
+        assert_eq!((script.stats().ssthresh_bytes, script.stats().cwnd_bytes), (ssthresh, 2 * 988), "SACK: {sack}");
+        assert_eq!(script.drain(), ["A 989+988 ack 1", "A 1977+988 ack 1"], "the lost ones are sent again");
+    }
+}
+
+/// Both time-outs in a row were needless: the answer to the original undoes them.
+#[test]
+fn two_needless_time_outs_in_a_row_are_undone() {
+    let mut script = stamped();
+    script.send(9880);
+    let original = script.expect("A 1+988 ack 1").options.timestamps.unwrap().value;
+    while script.stats().timeouts < 2 {
+        script.run_for(10);
+    }
+    script.drain();
+    script.inject_with("A 1 ack 989 ts 5001 0", |ack| ack.options.timestamps.as_mut().unwrap().echo = original);
+    assert_eq!(script.stats().ssthresh_bytes, u64::MAX);
+    assert!(script.stats().cwnd_bytes >= 9880);
+    script.expect_nothing();
+}
+
 /// The first segment had arrived, the second was lost. Without SACK, duplicate ACKs show that (RFC 6582): they are not held
 /// back by the time-out, which was undone.
 #[test]

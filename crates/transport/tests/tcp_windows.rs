@@ -1,6 +1,7 @@
 //! Flow control: shut windows, small windows, silly windows (RFC 9293 section 3.8.6), and Nagle (section 3.7.4).
 
 use transport::ConnectionConfig;
+use transport::error::CloseReason;
 
 use crate::script::{Script, config};
 
@@ -36,6 +37,100 @@ fn a_silent_peer_with_a_shut_window_is_gone() {
     script.run_until(500_000);
     let sent = script.drain();
     assert_eq!(sent.last().unwrap(), "RA 1 ack 1");
+}
+
+/// Nobody is left to read what a peer sends that never ends its stream: the connection lingers as after `close`.
+#[test]
+fn a_connection_released_after_shutdown_lingers_no_longer_than_a_closed_one() {
+    for is_acknowledged_first in [false, true] {
+        let mut script = Script::ready();
+        let id = script.id();
+        script.shutdown();
+        script.expect("FA 1 ack 1");
+        if is_acknowledged_first {
+            script.inject("A 1 ack 2");
+        }
+        script.endpoint.release(id);
+        if !is_acknowledged_first {
+            script.inject("A 1 ack 2");
+        }
+        script.inject("A 1+1000 ack 2");
+        script.run_for(59_000);
+        assert_eq!(script.closed(), None);
+        script.run_for(2_000);
+        assert_eq!(script.closed(), Some(CloseReason::TimedOut));
+    }
+}
+
+/// Deviation from the same section: a peer that answers probes and takes nothing does not keep a connection that its
+/// owner has given up, by `close` or by `shutdown` and `release`, for longer than the user time-out (300 s). Progress
+/// begins it anew.
+#[test]
+fn a_shut_window_does_not_hold_a_connection_that_was_given_up() {
+    for release in [false, true] {
+        let mut script = Script::ready();
+        script.inject("A 1 ack 1 win 0");
+        script.send(5000);
+        let id = script.id();
+        if release {
+            script.shutdown();
+            script.endpoint.release(id);
+        } else {
+            script.close();
+        }
+        let hold_off = |script: &mut Script, acked: u32, s: u32| {
+            for _ in 0..s / 10 {
+                script.run_for(10_000);
+                script.drain();
+                script.inject(&format!("A 1 ack {acked} win 0"));
+            }
+        };
+        for acked in [1, 1001, 2001] {
+            script.inject(&format!("A 1 ack {acked} win 0"));
+            hold_off(&mut script, acked, 290);
+            assert_eq!(script.closed(), None);
+            script.inject(&format!("A 1 ack {acked} win 1000"));
+            script.expect(&format!("A {acked}+1000 ack 1"));
+        }
+        script.inject("A 1 ack 3001 win 0");
+        hold_off(&mut script, 3001, 290);
+        script.run_for(10_000);
+        assert_eq!(script.drain().last().unwrap(), "RA 3001 ack 1");
+        assert_eq!(script.closed(), Some(CloseReason::TimedOut));
+        script.assert_nothing_left(0);
+    }
+}
+
+/// A FIN needs no window, but its acknowledgement may be withheld just as well.
+#[test]
+fn a_fin_that_is_not_acknowledged_does_not_hold_a_closed_connection() {
+    let mut script = Script::ready();
+    script.inject("A 1 ack 1 win 0");
+    script.close();
+    for _ in 0..29 {
+        script.run_for(10_000);
+        script.inject("A 1 ack 1 win 0");
+        assert_eq!(script.closed(), None);
+    }
+    script.run_for(10_000);
+    assert_eq!(script.closed(), Some(CloseReason::TimedOut));
+}
+
+/// An owner that has only ended its stream waits for the peer, and decides by itself for how long.
+#[test]
+fn a_shut_window_holds_a_half_closed_connection() {
+    let mut script = Script::ready();
+    script.inject("A 1 ack 1 win 0");
+    script.send(1000);
+    script.shutdown();
+    for _ in 0..90 {
+        script.run_for(10_000);
+        script.inject("A 1 ack 1 win 0");
+    }
+    script.drain();
+    script.inject("A 1 ack 1 win 1000");
+    script.expect("A 1+1000 ack 1");
+    assert_eq!(script.closed(), None);
 }
 
 /// Section 3.8.6.2.1: less than a segment and less than half the largest window is not worth sending, except after a

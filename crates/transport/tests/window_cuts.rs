@@ -61,3 +61,24 @@ fn round_trips_can_be_averaged_over_any_span() {
     // They were sent at 100 ms.
     assert_eq!(sum, Duration::from_millis(80 + 120));
 }
+
+/// RFC 9438 section 5.8. The burst fills the window to its end, so no ACK says that the application is the limit. With a
+/// minute counted, the target would be half a window away.
+#[test]
+fn cubic_does_not_grow_for_the_time_between_bursts() {
+    let config = ConnectionConfig { congestion: ControllerSpec::named("cubic"), ..config() };
+    let mut script = Script::established(config, "mss 1000");
+    script.send(10_000);
+    assert_eq!(script.drain().len(), 10);
+    assert!(cut(&mut script, 5_000, 5_000));
+    script.run_until(200);
+    script.inject("A 1 ack 10001");
+    let before = script.stats().cwnd_bytes;
+    script.run_until(60_200);
+    script.send(before as u32);
+    assert_eq!(script.drain().len(), 6);
+    script.run_until(60_300);
+    script.inject(&format!("A 1 ack {}", 10_001 + before));
+    let grown = script.stats().cwnd_bytes - before;
+    assert!((900..1_100).contains(&grown), "{grown} octets in a round trip");
+}

@@ -73,6 +73,31 @@ fn address(packet: &[u8], v4_at: usize, v6_at: usize) -> Option<IpAddr> {
     }
 }
 
+/// Returns the hop limit of an IP packet, in IPv4 its time to live; `None` if the octets are not one.
+pub fn hop_limit(packet: &[u8]) -> Option<u8> {
+    match packet.first()? >> 4 {
+        4 => packet.get(8).copied(),
+        6 => packet.get(7).copied(),
+        _ => None,
+    }
+}
+
+/// Writes another hop limit into an IP packet that this crate has emitted, and corrects the header's checksum.
+///
+/// # Panics
+/// If the octets are shorter than an IP header.
+pub fn set_hop_limit(packet: &mut [u8], hop_limit: u8) {
+    if packet[0] >> 4 == 6 {
+        packet[7] = hop_limit;
+        return;
+    }
+    let header = &mut packet[..V4_HEADER_BYTES];
+    header[8] = hop_limit;
+    header[10..12].fill(0);
+    let checksum = Sum::of(header).checksum();
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+}
+
 /// The fields of an IP header that are needed here.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct IpHeader {
@@ -364,6 +389,20 @@ mod tests {
         let cut = |need, have| Err(ParseError::Truncated { field: "IPv6 extension header", need, have });
         assert_eq!(parse(&v6(0, &[6, 0, 0, 0])), cut(48, 44));
         assert_eq!(parse(&v6(0, &[6, 9, 0, 0, 0, 0, 0, 0])), cut(120, 48));
+    }
+
+    #[test]
+    fn the_hop_limit_of_an_emitted_header_can_be_another_one() {
+        for [src, dst] in [["10.0.0.1", "10.0.0.2"], ["fd00::1", "fd00::2"]] {
+            let mut out = Vec::new();
+            emit(src.parse().unwrap(), dst.parse().unwrap(), Ecn::Capable0, 20, &mut out);
+            out.extend([0; 20]);
+            assert_eq!(hop_limit(&out), Some(HOP_LIMIT));
+            set_hop_limit(&mut out, 5);
+            assert_eq!(hop_limit(&out), Some(5));
+            assert!(parse(&out).is_ok(), "the header's checksum is right");
+        }
+        assert_eq!([hop_limit(&[]), hop_limit(&[0x45; 8]), hop_limit(&[0; 40])], [None; 3]);
     }
 
     #[test]

@@ -46,7 +46,7 @@ mod too_big;
 
 pub use error::ParseError;
 pub use icmp::IcmpError;
-pub use ip::{Ecn, destination, source};
+pub use ip::{Ecn, destination, hop_limit, set_hop_limit, source};
 pub use option::{Options, SackBlock, SackBlocks, Timestamps};
 pub use payload::{Pattern, Payload};
 pub use segment::{ChecksumOffload, Segment, TcpChecksum};

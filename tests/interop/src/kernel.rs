@@ -193,13 +193,20 @@ pub fn abort(stream: TcpStream) -> io::Result<()> {
 /// # Panics
 /// If there is no such counter.
 pub fn counter(namespace: &Namespace, name: &str) -> u64 {
+    find_counter(namespace, name).unwrap_or_else(|| panic!("no counter {name}"))
+}
+
+/// Returns the same, or `None` if this kernel has no such counter.
+///
+/// # Panics
+/// If the namespace is gone.
+pub fn find_counter(namespace: &Namespace, name: &str) -> Option<u64> {
     // Not /proc/net, which belongs to the namespace of the process's first thread.
     let text = namespace.run(|| std::fs::read_to_string("/proc/thread-self/net/netstat"));
     let text = text.expect("the namespace is there").expect("proc is mounted");
     let mut rows = text.lines().filter(|line| line.starts_with("MPTcpExt:")).map(str::split_whitespace);
     let (names, values) = (rows.next().expect("names"), rows.next().expect("values"));
-    let value = names.zip(values).find(|(known, _)| *known == name).and_then(|(_, value)| value.parse().ok());
-    value.unwrap_or_else(|| panic!("no counter {name}: {text}"))
+    names.zip(values).find(|(known, _)| *known == name).and_then(|(_, value)| value.parse().ok())
 }
 
 fn open(protocol: Protocol, address: SocketAddr) -> io::Result<Socket> {

@@ -24,9 +24,10 @@ pub use echo::{Echo, echo};
 pub use engine::{ENGINE_MTU, Engine, engine_config, engine_device};
 pub use environment::{available, available_unless, available_with};
 pub use kernel::{
-    MptcpInfo, Protocol, abort, accept, connect, connect_with, counter, listen, listen_only, mptcp_info, srtt,
+    MptcpInfo, Protocol, abort, accept, connect, connect_with, counter, find_counter, listen, listen_only, mptcp_info,
+    srtt,
 };
-pub use patience::{in_three_tries, wait_until};
+pub use patience::{Ended, in_three_tries, wait_until};
 pub use priority::go_first;
 pub use relaying::{Place, Relaying};
 pub use rig::{Rig, one_at_a_time};

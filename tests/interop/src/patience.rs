@@ -2,12 +2,22 @@
 //!
 //! Waits are counted in polls, not in time: a machine that pauses for seconds uses only one poll.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 const INTERVAL: Duration = Duration::from_millis(20);
 /// Half a minute if the machine does not pause.
 const POLLS_MAX: u32 = 1500;
+
+/// Tells another thread to end when it is dropped, also if the test fails.
+pub struct Ended<'a>(pub &'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 /// Waits until `holds` returns true.
 ///

@@ -67,11 +67,11 @@ fn without_faults(run: Run) -> Run {
     run
 }
 
-/// Runs a scenario in both, and checks that they carry about the same.
-fn both_alike(scenario: &Scenario, ends: Ends) -> Option<[Run; 2]> {
+/// Runs a scenario in both, and checks that they carry about the same, and what else `further` wants of both.
+fn both_alike(scenario: &Scenario, ends: Ends, further: fn(&[Run; 2]) -> Result<(), String>) -> Option<[Run; 2]> {
     let mut runs = both(scenario, ends)?;
     let alike = in_three_tries(|| {
-        let alike = compare(&runs);
+        let alike = compare(&runs).and_then(|()| further(&runs));
         if alike.is_err() {
             runs[1] = on_linux(scenario, ends);
         }
@@ -92,6 +92,11 @@ fn compare(runs: &[Run; 2]) -> Result<(), String> {
     near("goodput", |results| results.totals.goodput_in_order_bps, GOODPUT_TOLERANCE)
 }
 
+/// Checks that both have the same of something.
+fn same<T: PartialEq + core::fmt::Debug>(what: &str, of: [T; 2]) -> Result<(), String> {
+    (of[0] == of[1]).then_some(()).ok_or_else(|| format!("{what}, simulated and on Linux: {of:?}"))
+}
+
 fn first_active_set(run: &Run) -> Vec<String> {
     let selection = run.results.selection.as_ref().expect("relays are selected");
     let mut names = selection.migrations[0].to.clone();
@@ -101,7 +106,7 @@ fn first_active_set(run: &Run) -> Vec<String> {
 
 #[test]
 fn the_kernel_sends_over_two_relays_that_route() {
-    let Some(runs) = both_alike(&scenario(LINKS, &[]), Ends::KERNEL_TO_ENGINE) else { return };
+    let Some(runs) = both_alike(&scenario(LINKS, &[]), Ends::KERNEL_TO_ENGINE, |_| Ok(())) else { return };
     let [_, real] = &runs;
     assert_eq!(real.results.manifest.backend, "linux");
     let carried: Vec<u64> = real.results.subflows.iter().map(|subflow| subflow.received_bytes).collect();
@@ -114,7 +119,7 @@ fn the_kernel_sends_over_two_relays_that_route() {
 #[test]
 fn the_kernel_sends_plain_tcp() {
     let changes = ["connection.mptcp=false", "workload.size=1 MB"];
-    let Some(runs) = both_alike(&scenario(LINKS, &changes), Ends::KERNEL_TO_ENGINE) else { return };
+    let Some(runs) = both_alike(&scenario(LINKS, &changes), Ends::KERNEL_TO_ENGINE, |_| Ok(())) else { return };
     assert_eq!(runs[1].results.subflows.len(), 1);
 }
 
@@ -127,8 +132,8 @@ fn relays_with_agents_are_chosen_as_in_the_simulator() {
         "cooperation.forwarding={}",
         "cooperation.adaptive_congestion={}",
     ];
-    let Some(runs) = both_alike(&scenario(CELL, &changes), Ends::ENGINES) else { return };
-    assert_eq!(first_active_set(&runs[0]), first_active_set(&runs[1]));
+    let same_relays = |runs: &[Run; 2]| same("relays", runs.each_ref().map(first_active_set));
+    let Some(runs) = both_alike(&scenario(CELL, &changes), Ends::ENGINES, same_relays) else { return };
     let control = runs[1].results.totals.control.expect("relays and destination talk");
     assert!(control.channels_opened >= 12 && control.channels_refused == 0, "{control:?}");
 }
@@ -137,9 +142,10 @@ fn relays_with_agents_are_chosen_as_in_the_simulator() {
 #[test]
 fn the_kernel_sends_a_video() {
     let changes = ["workload={ kind = 'video', rate = '2 Mbit/s' }", "duration=8 s", "connection.mtu=608 B"];
-    let Some(runs) = both_alike(&scenario(LINKS, &changes), Ends::KERNEL_TO_ENGINE) else { return };
-    let [simulated, real] = runs.each_ref().map(|run| run.results.totals.video.expect("somebody watches"));
-    assert_eq!(real.stalls, simulated.stalls);
+    let same_stalls = |runs: &[Run; 2]| {
+        same("stalls", runs.each_ref().map(|run| run.results.totals.video.expect("somebody watches").stalls))
+    };
+    both_alike(&scenario(LINKS, &changes), Ends::KERNEL_TO_ENGINE, same_stalls);
 }
 
 /// Scenarios that Linux cannot run are refused before anything is set up.
@@ -185,12 +191,16 @@ fn the_kernel_as_the_source_hears_of_owners() {
     let _turn = one_at_a_time();
     make_way(&Controller::named("mcc-coop").unwrap());
     let told = "cooperation.bandwidth_sharing.fixed=[8.0, 8.0]";
-    let Some([_, untold]) = both(&scenario(OWNERS, &[]), Ends::KERNEL_TO_ENGINE) else { return };
-    let Some([simulated, told]) = both(&scenario(OWNERS, &[told]), Ends::KERNEL_TO_ENGINE) else { return };
-    let control = told.results.totals.control.expect("the destination talks to relays and source");
-    assert!(control.channels_opened >= 6 && control.channels_refused == 0, "{control:?}");
-    let bytes = [&simulated, &told, &untold].map(owners_bytes);
-    assert!(bytes[1] * 10 > bytes[2] * 12, "owners' octets in the simulator, told and untold: {bytes:?}");
+    in_three_tries(|| {
+        let Some([_, untold]) = both(&scenario(OWNERS, &[]), Ends::KERNEL_TO_ENGINE) else { return Ok(()) };
+        let Some([simulated, told]) = both(&scenario(OWNERS, &[told]), Ends::KERNEL_TO_ENGINE) else { return Ok(()) };
+        let control = told.results.totals.control.expect("the destination talks to relays and source");
+        assert!(control.channels_opened >= 6 && control.channels_refused == 0, "{control:?}");
+        let bytes = [&simulated, &told, &untold].map(owners_bytes);
+        let is_more = bytes[1] * 10 > bytes[2] * 12;
+        is_more.then_some(()).ok_or_else(|| format!("owners' octets in the simulator, told and untold: {bytes:?}"))
+    })
+    .unwrap();
 }
 
 /// A path with a short queue, and a slower one with a long queue.
@@ -220,10 +230,14 @@ fn adaptive_congestion_control_is_laid_over_the_kernels_controller() {
         let runs = both(&scenario(DEEP, changes), Ends::KERNEL_TO_ENGINE)?;
         Some(runs.map(|run| run.results.subflows[1].mean_rtt_s.expect("the source tells")))
     };
-    let Some((plain, adapted)) = mean_rtts_s(&[]).zip(mean_rtts_s(&[adapt])) else { return };
-    for (world, [plain, adapted]) in [("simulator", [plain[0], adapted[0]]), ("kernel", [plain[1], adapted[1]])] {
-        assert!(adapted < 0.7 * plain, "mean round-trip times, {world}: {plain} s without, {adapted} s with it");
-    }
+    in_three_tries(|| {
+        let Some((plain, adapted)) = mean_rtts_s(&[]).zip(mean_rtts_s(&[adapt])) else { return Ok(()) };
+        let is_lower = (0..2).all(|world| adapted[world] < 0.7 * plain[world]);
+        let wrong =
+            || format!("mean round-trip times in the simulator and on Linux: {plain:?} s, {adapted:?} s with it");
+        is_lower.then_some(()).ok_or_else(wrong)
+    })
+    .unwrap();
     // Another run may hold the controller at this time, but not the layer.
     assert_eq!(kernel_cc::adapting(&lia).ok().flatten(), None);
 }

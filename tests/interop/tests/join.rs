@@ -69,7 +69,7 @@ fn curl(files: &Files, net: &Tethered, proxy: &str) -> Running {
 
 fn curl_from(files: &Files, net: &Tethered, proxy: &str, url: &str) -> Running {
     let mut command = net.laptop.command("curl").unwrap();
-    command.args(["--silent", "--show-error", "--fail", "--max-time", "60", "--output"]).arg(files.copy());
+    command.args(["--silent", "--show-error", "--fail", "--max-time", "120", "--output"]).arg(files.copy());
     Running(command.args(["--proxy", &format!("socks5h://{proxy}"), url]).spawn().unwrap())
 }
 
@@ -176,7 +176,8 @@ fn without_any_uplink_new_connections_hear_so_and_old_ones_wait() {
 #[test]
 fn a_phone_gets_another_address_and_goes_on() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
-    let files = Files::new(5 * BYTES);
+    // Long enough for everything that is awaited below, also on a busy machine.
+    let files = Files::new(12 * BYTES);
     let _server = net.web_server(files.path(), "0.0.0.0");
     let joined = start(&net, options(&[Tier::Primary; 2]));
     let curl = curl(&files, &net, &joined.ready);
@@ -358,9 +359,16 @@ fn rules_of_others_do_not_lead_packets_astray() {
     let files = Files::new(BYTES);
     let _server = net.web_server(files.path(), "0.0.0.0");
     net.laptop.ip(["rule add priority 1000 lookup main".into()]).unwrap();
-    let joined = start(&net, options(&[Tier::Primary; 2]));
-    wait_for(curl(&files, &net, &joined.ready));
-    assert!(files.arrived());
+    in_three_tries(|| {
+        let joined = start(&net, options(&[Tier::Primary; 2]));
+        wait_for(curl(&files, &net, &joined.ready));
+        assert!(files.arrived());
+        let status = status(&net);
+        joined.end().unwrap();
+        both_carried(&status, BYTES / 4)
+    })
+    .unwrap();
+    // Not only by the proxy's count, which goes by addresses.
     assert!((0..2).all(|number| net.received_bytes(number) > BYTES as u64 / 4));
 }
 
@@ -445,7 +453,8 @@ fn without_names_all_uplinks_are_used() {
 #[test]
 fn a_phone_that_comes_back_under_another_name_is_used() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
-    let (files, before) = (Files::new(8 * BYTES), net.state());
+    // Long enough for everything that is awaited below, also on a busy machine.
+    let (files, before) = (Files::new(14 * BYTES), net.state());
     let _server = net.web_server(files.path(), "0.0.0.0");
     let mut all = options(&[]);
     all.uplinks.interfaces.clear();
@@ -525,7 +534,8 @@ fn as_few_phones_as_deliver_the_target_carry() {
 #[test]
 fn a_phone_may_come_later_and_again() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
-    let files = Files::new(8 * BYTES);
+    // Long enough for everything that is awaited below, also on a busy machine.
+    let files = Files::new(14 * BYTES);
     let _server = net.web_server(files.path(), "0.0.0.0");
     let before = net.state();
     net.unplug(1);

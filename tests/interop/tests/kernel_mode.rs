@@ -15,6 +15,7 @@ use linux::netns::Namespace;
 use linux::stop::Stop;
 use linux::uplink::{self, KERNEL};
 use serde_json::Value;
+use units::Rate;
 
 const LINK: &str = "rate = '16 Mbit/s'\ndelay = '10 ms'";
 const URL: &str = "http://10.9.9.9:8000/data.bin";
@@ -26,7 +27,7 @@ fn options(tiers: &[Tier]) -> KernelOptions {
 }
 
 fn options_of(uplinks: Vec<(String, Tier)>) -> KernelOptions {
-    KernelOptions { uplinks: Wanted::interfaces(uplinks), control_group: None }
+    KernelOptions { uplinks: Wanted::interfaces(uplinks), target: None, prices: Vec::new(), control_group: None }
 }
 
 fn start(net: &Tethered, tiers: &[Tier]) -> Daemon<()> {
@@ -40,7 +41,7 @@ fn start_with(net: &Tethered, options: KernelOptions) -> Daemon<()> {
 /// Starts curl over the kernel's MPTCP.
 fn curl(files: &Files, net: &Tethered, url: &str) -> Running {
     let mut command = net.laptop.command("mptcpize").unwrap();
-    command.args(["run", "curl", "--silent", "--show-error", "--fail", "--max-time", "60", "--output"]);
+    command.args(["run", "curl", "--silent", "--show-error", "--fail", "--max-time", "120", "--output"]);
     command.arg(files.copy()).arg(url);
     Running(command.spawn().unwrap())
 }
@@ -51,6 +52,10 @@ fn status(net: &Tethered) -> Value {
 
 fn set(net: &Tethered, index: usize, tier: Tier) -> Result<Value, String> {
     ask(net, KERNEL, &Request::SetTier { uplink: USB[index].into(), tier })
+}
+
+fn set_all(net: &Tethered, changes: &[Request]) -> Result<Value, String> {
+    ask(net, KERNEL, &Request::SetAll { changes: changes.to_vec() })
 }
 
 #[expect(clippy::disallowed_methods, reason = "other programs work in real time")]
@@ -134,6 +139,87 @@ fn a_backup_carries_when_no_other_can_and_tiers_change_meanwhile() {
 }
 
 #[test]
+fn as_few_uplinks_as_deliver_the_target_carry() {
+    let Some(net) = Tethered::distinct([LINK, "rate = '9 Mbit/s'\ndelay = '10 ms'"]) else { return };
+    let files = Files::new(16 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let (target, tiers) = (Some(Rate::from_bps(8_000_000)), [Tier::Primary; 2]);
+    let _joined = start_with(&net, KernelOptions { target, ..options(&tiers) });
+    let curl = curl(&files, &net, URL);
+    let waits = |index: usize| status(&net)["uplinks"][index]["carries"] == false;
+    wait_until("one of them waits", || (0..2).any(waits));
+    let now = status(&net);
+    assert_eq!(now["target_bps"], 8_000_000, "{now:#}");
+    assert!((0..2).any(|index| now["uplinks"][index]["estimate_bps"].as_u64() > Some(5_000_000)), "{now:#}");
+    let idle = usize::from(waits(1));
+    // What is in flight arrives.
+    sleep(Duration::from_millis(700));
+    let (so_far, begun) = (carried(&status(&net), idle), carried(&status(&net), 1 - idle));
+    wait_until("the other one carries on", || carried(&status(&net), 1 - idle) > begun + 1_500_000);
+    assert!(carried(&status(&net), idle) < so_far + 200_000, "{:#}", status(&net));
+    assert_eq!(status(&net)["uplinks"][idle]["subflows"], 1);
+    // More is wanted than one delivers, and then all there is.
+    set_all(&net, &[Request::SetTarget { bps: Some(20_000_000) }]).unwrap();
+    wait_until("it helps again", || carried(&status(&net), idle) > so_far + 800_000);
+    assert!((0..2).all(|index| !waits(index)));
+    set_all(&net, &[Request::SetTarget { bps: None }]).unwrap();
+    assert!(status(&net)["target_bps"].is_null());
+    drop(curl);
+}
+
+#[test]
+fn an_expensive_uplink_waits_until_the_others_have_shown_that_they_bring_too_little() {
+    let Some(net) = Tethered::distinct(["rate = '6 Mbit/s'\ndelay = '10 ms'", LINK]) else { return };
+    let files = Files::new(8 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let target = Some(Rate::from_bps(4_000_000));
+    let refused = KernelOptions { target, prices: vec![("usb9".into(), 1)], ..options(&[Tier::Primary; 2]) };
+    let why = net.laptop.run(|| rehearse(&refused)).unwrap().unwrap_err().to_string();
+    assert!(why.contains("there is no uplink usb9"), "{why}");
+    let _joined =
+        start_with(&net, KernelOptions { target, prices: vec![("usb1".into(), 3)], ..options(&[Tier::Primary; 2]) });
+    let waits = |index: usize| status(&net)["uplinks"][index]["carries"] == false;
+    assert!(waits(1) && !waits(0), "before any traffic");
+    let curl = curl(&files, &net, URL);
+    wait_until("the cheap one carries", || carried(&status(&net), 0) > 2_000_000);
+    assert!(carried(&status(&net), 1) < 100_000, "{:#}", status(&net));
+    set_all(&net, &[Request::SetTarget { bps: Some(12_000_000) }]).unwrap();
+    wait_until("the expensive one helps", || carried(&status(&net), 1) > 1_000_000);
+    // The other one becomes as expensive. The faster one suffices alone.
+    set_all(&net, &[Request::SetPrice { uplink: USB[0].into(), price: 3 }]).unwrap();
+    let why = set_all(&net, &[Request::SetPrice { uplink: "usb9".into(), price: 3 }]).unwrap_err();
+    assert!(why.contains("there is no uplink usb9"), "{why}");
+    wait_until("the slow one waits", || waits(0) && !waits(1));
+    drop(curl);
+}
+
+#[test]
+fn an_uplink_that_falls_silent_is_told_of_and_carries_again_with_one_subflow() {
+    let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
+    let files = Files::new(60 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let _joined = start(&net, &[Tier::Primary; 2]);
+    let curl = curl(&files, &net, URL);
+    wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 300_000));
+    net.set_link(1, false);
+    wait_until("the silence is seen", || status(&net)["uplinks"][1]["unheard"].is_u64());
+    let now = status(&net);
+    assert!(now["uplinks"][0]["unheard"].is_null(), "{now:#}");
+    assert!(now["uplinks"][1]["lost"].is_null(), "{now:#}");
+    // Several attempts to make another one wait for an answer.
+    sleep(Duration::from_secs(8));
+    let (quiet, begun) = (carried(&status(&net), 1), carried(&status(&net), 0));
+    net.set_link(1, true);
+    wait_until("it carries again", || carried(&status(&net), 1) > quiet + 1_000_000);
+    assert!(status(&net)["uplinks"][1]["unheard"].is_null());
+    // The kernel's attempts may be answered together, and the end of the dead subflow may reach the server late.
+    let counts = |now: &Value| (0..2).all(|index| now["uplinks"][index]["subflows"] == 1);
+    wait_until("one subflow over each is left", || counts(&status(&net)));
+    assert!(carried(&status(&net), 0) > begun + 1_000_000, "the other one has not waited for it");
+    drop(curl);
+}
+
+#[test]
 fn an_uplink_that_is_to_be_used_never_is_left() {
     let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
     let files = Files::new(2 * BYTES);
@@ -152,7 +238,8 @@ fn an_uplink_that_is_to_be_used_never_is_left() {
 fn a_phone_may_come_later_and_again_with_another_address() {
     for phones in [Tethered::distinct, Tethered::new] {
         let Some(net) = phones([LINK, LINK]) else { return };
-        let files = Files::new(8 * BYTES);
+        // Long enough for everything that is awaited below, also on a busy machine.
+        let files = Files::new(14 * BYTES);
         let _server = net.web_server(files.path(), "0.0.0.0");
         net.unplug(1);
         let joined = start(&net, &[Tier::Primary; 2]);

@@ -10,6 +10,7 @@ mod named;
 mod owners_end;
 mod remains;
 mod silent;
+mod spoofed;
 mod uncounted;
 mod unwatched;
 
@@ -33,7 +34,8 @@ use daemon::proxy::choice::Tier;
 use daemon::relay::{Limit, Mode, Period, RelayOptions, relay};
 use daemon::store::{Peers, Store};
 use interop::{
-    Daemon, Files, Running, Tethered, USB, ask, both_carried, carried, in_three_tries, output, wait_for, wait_until,
+    Daemon, Ended, Files, Running, Tethered, USB, ask, both_carried, carried, in_three_tries, output, wait_for,
+    wait_until,
 };
 use linux::EngineOptions;
 use linux::clock::Clock;
@@ -194,7 +196,7 @@ impl Bed {
     }
 
     fn curl(&self, files: &Files, proxy: &str) -> Running {
-        self.curl_for(files, proxy, 60)
+        self.curl_for(files, proxy, 120)
     }
 
     fn curl_for(&self, files: &Files, proxy: &str, seconds: u64) -> Running {
@@ -204,11 +206,21 @@ impl Bed {
         Running(command.args(["--proxy", &format!("socks5h://{proxy}"), URL]).spawn().unwrap())
     }
 
-    /// Returns whether the laptop reaches `url` through an interface, without the proxy.
+    /// Returns whether the laptop reaches `url` through an interface, without the proxy. For what is to work: the
+    /// answer may be late on a busy machine.
     fn reaches(&self, interface: &str, url: &str) -> bool {
+        self.reaches_within(20, interface, url)
+    }
+
+    /// Returns the same for what is not to work, after two seconds.
+    fn reaches_soon(&self, interface: &str, url: &str) -> bool {
+        self.reaches_within(2, interface, url)
+    }
+
+    fn reaches_within(&self, seconds: u8, interface: &str, url: &str) -> bool {
         let mut command = self.net.laptop.command("curl").unwrap();
-        command.args(["--silent", "--max-time", "2", "--output", "/dev/null", "--interface", interface, url]);
-        command.stdout(Stdio::null()).status().unwrap().success()
+        command.args(["--silent", "--max-time", &seconds.to_string(), "--output", "/dev/null"]);
+        command.args(["--interface", interface, url]).stdout(Stdio::null()).status().unwrap().success()
     }
 }
 
@@ -317,7 +329,7 @@ fn the_kernels_own_mptcp_uses_a_relay_beside_a_tethered_phone() {
     let _server = bed.net.web_server(files.path(), "0.0.0.0");
     bed.pair(0);
     let _relay = bed.lend(0);
-    let options = KernelOptions { uplinks: bed.wanted(), control_group: None };
+    let options = KernelOptions { uplinks: bed.wanted(), target: None, prices: Vec::new(), control_group: None };
     let _joined =
         Daemon::start(&bed.net.laptop, |stop, told| kernel_mode::join(options, stop, |_| told.send(()).unwrap()));
     let mut command = bed.net.laptop.command("mptcpize").unwrap();
@@ -381,11 +393,11 @@ fn destinations_reach_the_internet_and_nothing_else() {
     let own = phone.run(|| std::net::TcpStream::connect(("192.168.99.1", 9999)).is_ok()).unwrap();
     assert!(own, "it does listen");
     for address in ["10.99.98.1", "192.168.99.1", &bed.net.lan(0)[1]] {
-        assert!(!bed.reaches("via-anna", &format!("http://{address}:9999/")), "{address}");
+        assert!(!bed.reaches_soon("via-anna", &format!("http://{address}:9999/")), "{address}");
     }
     // No device can send in another destination's name.
     bed.net.laptop.ip(["address add 10.99.98.9/32 dev via-anna".to_owned()]).unwrap();
-    assert!(!bed.reaches("10.99.98.9", URL));
+    assert!(!bed.reaches_soon("10.99.98.9", URL));
     wait_until("the relay has counted it", || {
         bed.relay_status(0)["relay"]["destinations"][0]["lost_packets"].as_u64().unwrap() > 0
     });
@@ -561,9 +573,12 @@ fn a_relay_lends_no_more_than_its_owner_allows() {
     let span = Duration::from_secs(2);
     // On a busy machine it may be less for a while; it must never be more.
     let measured = in_three_tries(|| {
-        let before = carried(&bed.status(), 0);
+        let before = bed.status();
         sleep(span);
-        let rate = (carried(&bed.status(), 0) - before) * 8 / span.as_secs();
+        let after = bed.status();
+        // On such a machine the span is longer, too.
+        let nanos = after["at"].as_u64().unwrap() - before["at"].as_u64().unwrap();
+        let rate = (carried(&after, 0) - carried(&before, 0)) * 8_000_000_000 / nanos;
         assert!(rate < 2_200_000, "{rate} bit/s");
         if rate >= 1_400_000 { Ok(()) } else { Err(format!("{rate} bit/s")) }
     });
@@ -618,11 +633,14 @@ fn lent_bytes(bed: &Bed, number: usize) -> u64 {
 
 /// Runs a download over a relay beside the owner's stream of 6 of 16 Mbit/s, which does not give way by itself. Returns
 /// the problem of each try, if the relay does not know what the stream leaves, or the owner does not get all of it.
-fn what_a_stream_leaves_is_known(bed: &Bed, number: usize) -> Result<(), Vec<String>> {
+///
+/// `meanwhile` runs then, beside the stream.
+fn what_a_stream_leaves_is_known(bed: &Bed, number: usize, meanwhile: impl FnOnce()) -> Result<(), Vec<String>> {
     let (stop, owner) = (AtomicBool::new(false), bed.net.uplink_address(number));
     let lent = || bed.relay_status(number)["relay"].clone();
     thread::scope(|scope| {
         scope.spawn(|| bed.net.server().run(|| send_steadily(SocketAddr::new(owner, 9), 6_000_000, &stop)).unwrap());
+        let _ended = Ended(&stop);
         sleep(Duration::from_secs(5));
         let is_known = in_three_tries(|| {
             let before = lent_bytes(bed, number);
@@ -640,7 +658,7 @@ fn what_a_stream_leaves_is_known(bed: &Bed, number: usize) -> Result<(), Vec<Str
             let is_right = (mean(1) / 6e6 - 1.0).abs() < 0.05 && (mean(0) / 10e6 - 1.0).abs() < 0.1;
             is_right.then_some(()).ok_or_else(|| format!("of 10 Mbit/s to spare and 6 of the owner's: {seen:?}"))
         });
-        stop.store(true, Ordering::Relaxed);
+        meanwhile();
         is_known
     })
 }
@@ -658,7 +676,7 @@ fn the_owners_traffic_goes_first() {
     let lent = || bed.relay_status(0)["relay"].clone();
     let down = || lent_bytes(&bed, 0);
     wait_until("all of the link is lent", || down() > 3_000_000);
-    what_a_stream_leaves_is_known(&bed, 0).unwrap();
+    what_a_stream_leaves_is_known(&bed, 0, || ()).unwrap();
     // A download that takes all capacity.
     let mut command = bed.net.phone(0).command("curl").unwrap();
     let own = Running(command.args(["--silent", "--max-time", "40", "--output", "/dev/null", URL]).spawn().unwrap());
@@ -753,13 +771,14 @@ fn both_families_follow_the_relays_own_link() {
     let (v4, v6) = (URL, "http://[fd09::9]:8000/data.bin");
     let proxied = |url: &str| {
         let mut command = bed.net.laptop.command("curl").unwrap();
-        command.args(["--silent", "--max-time", "5", "--output", "/dev/null", "--fail"]);
+        command.args(["--silent", "--max-time", "20", "--output", "/dev/null", "--fail"]);
         command.args(["--proxy", &format!("socks5h://{}", joined.ready), url]).status().unwrap().code()
     };
     let check = |expected: [bool; 2]| {
         wait_until(&format!("the device has {expected:?}"), || families() == expected);
         for (url, works) in [v4, v6].into_iter().zip(expected) {
-            assert_eq!(bed.reaches("via-anna", url), works, "{url}, {expected:?}");
+            let reached = if works { bed.reaches("via-anna", url) } else { bed.reaches_soon("via-anna", url) };
+            assert_eq!(reached, works, "{url}, {expected:?}");
             let code = proxied(url);
             // 97: the proxy has refused; 28 would mean that it waits for something that cannot arrive.
             assert_eq!(code, Some(if works { 0 } else { 97 }), "{url}, {expected:?}");

@@ -626,19 +626,27 @@ fn joins_over_usb1(bed: &Bed, seconds: u64) -> usize {
 fn an_uplink_that_pauses_is_given_up_once() {
     let directory = tempfile::tempdir().unwrap();
     let links = [link(8, 40, ""), pausing_link(directory.path())];
+    let mut tries = 0;
     in_three_tries(|| {
         let Some(bed) = Bed::new([&links[0], &links[1]]) else { return Ok(()) };
         // At first a pause counts as death. Each such mistake doubles the patience, until the pauses of 0.6 s fit into it:
-        // after one mistake, or two on a busy machine.
-        let mut joins = vec![joins_over_usb1(&bed, 6)];
-        while *joins.last().unwrap() > 1 && joins.len() < 4 {
+        // after one mistake. There may be two on a busy machine, or none, also in three tries: it judges nobody while it
+        // looks too late.
+        let (mut joins, mut brought_mb) = (vec![joins_over_usb1(&bed, 6)], 0);
+        while joins.len() == 1 || *joins.last().unwrap() > 1 && joins.len() < 4 {
+            let before = bed.net.received_bytes(1);
             joins.push(joins_over_usb1(&bed, 7));
+            brought_mb = (bed.net.received_bytes(1) - before) / 1_000_000;
         }
-        println!("{joins:?} subflows");
+        let found = format!("{joins:?} subflows, {brought_mb} MB over usb1 at last");
+        println!("{found}");
         let mistakes: usize = joins.iter().map(|count| count.saturating_sub(1)).sum();
-        ((1..=2).contains(&mistakes) && joins.last() == Some(&1))
+        tries += 1;
+        // 2.7 MB could come.
+        ((1..=2).contains(&mistakes) || mistakes == 0 && tries == 3)
             .then_some(())
-            .ok_or_else(|| format!("{joins:?} subflows"))
+            .filter(|()| joins.last() == Some(&1) && brought_mb >= 1)
+            .ok_or(found)
     })
     .unwrap();
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use interop::{Rig, available_with, counter, wait_until};
+use interop::{Rig, available_with, counter, in_three_tries, wait_until};
 use linux::get::{GetOptions, GetReport, Output, get};
 use linux::serve::{ServeOptions, serve};
 use linux::stop::{Stop, StopHandle};
@@ -232,12 +232,17 @@ fn get_downloads_from_a_web_server() {
     let Some(rig) = two_links() else { return };
     let files = Files::new("get");
     let _server = web_server(&rig, &files.0);
-    let report = get_file(&rig, "http://10.1.0.1:8000/data.bin", &files.output()).unwrap();
-    assert!(fs::read(files.output()).unwrap() == interop::pattern(BYTES));
-    assert_eq!(report.bytes, BYTES as u64);
-    assert!(report.connection.mptcp && report.connection.subflows.len() == 2, "{:#?}", report.connection);
-    assert!(report.connection.subflows.iter().all(|subflow| subflow.received_bytes > BYTES as u64 / 10));
-    assert_eq!(files.names_in_out(), ["data.bin"]);
+    // On a busy machine a path that is late is withdrawn, and joins anew.
+    in_three_tries(|| {
+        let report = get_file(&rig, "http://10.1.0.1:8000/data.bin", &files.output()).unwrap();
+        assert!(fs::read(files.output()).unwrap() == interop::pattern(BYTES));
+        assert_eq!((report.bytes, report.connection.mptcp), (BYTES as u64, true), "{:#?}", report.connection);
+        assert_eq!(files.names_in_out(), ["data.bin"]);
+        let subflows = &report.connection.subflows;
+        let both = subflows.len() == 2 && subflows.iter().all(|subflow| subflow.received_bytes > BYTES as u64 / 10);
+        both.then_some(()).ok_or_else(|| format!("{subflows:#?}"))
+    })
+    .unwrap();
 }
 
 #[test]

@@ -18,12 +18,14 @@ use daemon::proxy::status::{ProxyStatus, Totals};
 use daemon::proxy::{Proxy, ProxyConfig, RunOptions, run};
 use host::{Alone, EndpointHost};
 
-use interop::{Protocol, Rig, abort, accept, available_with, listen, wait_until};
+use interop::{Protocol, Rig, abort, accept, available_with, in_three_tries, listen, wait_until};
 use linux::driver::Remote;
 use linux::stop::{Stop, StopHandle};
 use socket2::Socket;
 
 const LINK: &str = "rate = '50 Mbit/s'\ndelay = '5 ms'";
+/// Links at which even a busy machine keeps up with two of them.
+const SLOW_LINK: &str = "rate = '10 Mbit/s'\ndelay = '5 ms'";
 const BYTES: usize = 5_000_000;
 const PROXY: &str = "127.0.0.1:1080";
 /// Programs that these tests need, with their packages.
@@ -328,7 +330,7 @@ fn sha256(path: &str) -> String {
 
 #[test]
 fn large_transfers_use_both_links() {
-    let Some(proxy) = Running::start(&[LINK, LINK]) else { return };
+    let Some(proxy) = Running::start(&[SLOW_LINK, SLOW_LINK]) else { return };
     let files = Files::new("large");
     let _server = proxy.web_server(&files.0);
     let large = files.path("large.bin");
@@ -537,7 +539,7 @@ fn a_lost_uplink_ends_nothing_and_the_end_is_in_good_order() {
 /// A server without MPTCP gets one path per connection: many connections use both links.
 #[test]
 fn connections_of_plain_tcp_spread_over_the_links() {
-    let Some(proxy) = Running::start(&[LINK, LINK]) else { return };
+    let Some(proxy) = Running::start(&[SLOW_LINK, SLOW_LINK]) else { return };
     let listener = listen(proxy.rig.host(0), Protocol::Tcp, "10.1.0.1:9000".parse().unwrap()).unwrap();
     let mut clients = Vec::new();
     for number in 0..8 {
@@ -619,7 +621,11 @@ while d:=s.recv(65536): os.write(1,d)
 
 #[test]
 fn a_dead_uplink_delays_little() {
-    let Some(proxy) = Running::start(&[LINK, LINK]) else { return };
+    in_three_tries(delays_of_a_dead_uplink).unwrap();
+}
+
+fn delays_of_a_dead_uplink() -> Result<(), String> {
+    let Some(proxy) = Running::start(&[LINK, LINK]) else { return Ok(()) };
     let files = Files::new("dead");
     let _server = proxy.web_server(&files.0);
     let fetch = |url: &str| {
@@ -633,7 +639,8 @@ fn a_dead_uplink_delays_little() {
     fetch("http://10.2.0.1:8000/data.bin");
     proxy.rig.set_link(1, false);
     let known_s = fetch("http://10.1.0.1:8000/fields");
-    assert!(unknown_s < 1.0 && known_s < 2.0, "{unknown_s} {known_s}");
+    proxy.finish();
+    (unknown_s < 1.0 && known_s < 2.0).then_some(()).ok_or_else(|| format!("{unknown_s} s, {known_s} s"))
 }
 
 /// Answers the first request, sends more than requested, and answers the second request on another connection.

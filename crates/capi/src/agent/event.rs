@@ -4,7 +4,7 @@ use cooperation::agent::Role;
 use cooperation::agent::destination::DestinationEvent;
 use cooperation::agent::relay::RelayEvent;
 use cooperation::agent::source::SourceEvent;
-use cooperation::channel::to_destination::Offer;
+use cooperation::channel::to_destination::Advert;
 use cooperation::channel::to_source::ToSource;
 use cooperation::relay_selection::RelayId;
 use cooperation::relay_selection::manager::{Cause, Report};
@@ -164,8 +164,8 @@ impl AnabranchAgentEvent {
         Self { kind, at_ns: at.as_nanos(), ..Self::NONE }
     }
 
-    fn offered(at: Instant, relay: RelayId, offer: &Offer) -> Self {
-        let (capacity_bps, local_bps) = (offer.capacity.as_bps(), offer.local.as_bps());
+    fn offered(at: Instant, relay: RelayId, advert: &Advert) -> Self {
+        let (capacity_bps, local_bps) = (advert.capacity.as_bps(), advert.local.as_bps());
         Self { relay: relay.0, capacity_bps, local_bps, ..Self::at(AnabranchAgentEventKind::Offered, at) }
     }
 
@@ -192,7 +192,7 @@ impl AnabranchAgentEvent {
         use AnabranchAgentEventKind as Kind;
         match event {
             DestinationEvent::Selection(report) => Self::selection(report),
-            DestinationEvent::Offered { at, relay, offer } => Self::offered(*at, *relay, offer),
+            DestinationEvent::Offered { at, relay, advert } => Self::offered(*at, *relay, advert),
             DestinationEvent::ActiveSet { at, count } => Self { count: *count, ..Self::at(Kind::ActiveSet, *at) },
             DestinationEvent::JoinsForbidden => Self::at(Kind::JoinsForbidden, now),
             DestinationEvent::Guilty(relay) => Self { relay: relay.0, ..Self::at(Kind::Guilty, now) },
@@ -205,7 +205,7 @@ impl AnabranchAgentEvent {
         match event {
             RelayEvent::Called { at } => Some(Self::at(Kind::Called, *at)),
             RelayEvent::Deserted { at } => Some(Self::at(Kind::Deserted, *at)),
-            RelayEvent::Offered(offer) => Some(Self::offered(offer.at, RelayId(0), offer)),
+            RelayEvent::Offered(advert) => Some(Self::offered(advert.at, RelayId(0), advert)),
             // It lends without limit.
             RelayEvent::Spent { .. } => None,
         }

@@ -23,6 +23,7 @@ use std::collections::VecDeque;
 use cooperation::agent::Role;
 use cooperation::channel::Identity;
 use host::{Agent as _, App};
+use transport::error::ListenError;
 use transport::{ConnectionConfig, Endpoint, Event, SUBFLOWS_CAP};
 use units::Instant;
 use wire::Segment;
@@ -135,7 +136,7 @@ pub unsafe extern "C" fn anabranch_public_key(secret: *const u8, key: *mut u8) -
 /// lends its own address. A relay answers the destinations whose keys it `serves`, at its address `control`. It needs the
 /// `path` only if packets pass through it (`anabranch_transit`): with `cooperation.relays` = "fast-ack", it ends the
 /// subflows that join, and acknowledges at once; with `cooperation.forwarding`, it holds data until the destination wants
-/// them.
+/// them. If it serves several keys, it believes what a destination says of data only if that calls from where they go.
 ///
 /// A source needs an agent if relays report to it (`cooperation.bandwidth_sharing`), or if it adapts windows to delays
 /// (`cooperation.adaptive_congestion`). It answers as relays do. Destinations call their `source_agent`, which may be
@@ -154,6 +155,9 @@ pub unsafe extern "C" fn anabranch_public_key(secret: *const u8, key: *mut u8) -
 /// Where a destination selects relays (`cooperation.selection.method` other than "all"), it alone opens subflows of the
 /// endpoint's first connection. Open that when `ANABRANCH_AGENT_EVENT_KIND_READY` has come, from an unspecified address:
 /// it then begins over the best relay.
+///
+/// `ANABRANCH_STATUS_IN_USE` if a listener of the program has the address and port at which a relay or source would
+/// answer: the endpoint then has no agent.
 ///
 /// # Safety
 /// Pointers are null or valid; texts are strings; `secret` and `seed` point to as many octets.
@@ -178,17 +182,23 @@ pub unsafe extern "C" fn anabranch_start_agent(
             }
             let built = build::agent(peers, &settings, identity, seed)?;
             let now = endpoint.advance(now_ns)?;
-            endpoint.agent.needs = built.needs;
             endpoint.host.with_agent_mut(|role, engine| {
-                *role = built.role;
+                let mut started = built.role;
+                started.listen(engine)?;
+                *role = started;
                 role.start(engine, now);
-            });
+                Ok::<_, ListenError>(())
+            })?;
+            endpoint.agent.needs = built.needs;
             Ok(AnabranchStatus::Ok)
         })
     }
 }
 
-/// Ends the cooperation of an endpoint: its agent says goodbye to the others and begins nothing more.
+/// Ends the cooperation of an endpoint: its agent says goodbye to the others and begins nothing more; of what happens
+/// later, no event tells. Connections keep the subflows that they have, and from now on the program may open and close
+/// some. What passes through a relay still does, and nothing of it is held back. If `ANABRANCH_AGENT_EVENT_KIND_READY` has
+/// not come by then, it will not: open connections without it.
 ///
 /// # Safety
 /// `endpoint` is null or valid.
@@ -199,6 +209,7 @@ pub unsafe extern "C" fn anabranch_retire_agent(endpoint: *mut AnabranchEndpoint
         with_endpoint(endpoint, |endpoint| {
             let now = endpoint.advance(now_ns)?;
             endpoint.host.with_agent_mut(|role, engine| role.retire(engine, now));
+            endpoint.agent.needs = Needs::default();
             Ok(AnabranchStatus::Ok)
         })
     }

@@ -4,7 +4,8 @@ use core::ffi::c_char;
 use core::net::{IpAddr, SocketAddr};
 
 use cooperation::channel::PublicKey;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use units::text::Text;
 
 use crate::config::read_object;
@@ -14,9 +15,23 @@ use crate::status::Failure;
 #[derive(Deserialize)]
 #[serde(tag = "role", rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Peers {
-    Destination { source: SocketAddr, source_agent: Option<SourcePeer>, relays: Vec<RelayPeer> },
-    Relay { control: SocketAddr, serves: Vec<Text<PublicKey>>, path: Option<IpAddr> },
-    Source { control: SocketAddr, serves: Vec<Text<PublicKey>> },
+    Destination {
+        #[serde(deserialize_with = "callable")]
+        source: SocketAddr,
+        source_agent: Option<SourcePeer>,
+        relays: Vec<RelayPeer>,
+    },
+    Relay {
+        #[serde(deserialize_with = "callable")]
+        control: SocketAddr,
+        serves: Vec<Text<PublicKey>>,
+        path: Option<IpAddr>,
+    },
+    Source {
+        #[serde(deserialize_with = "callable")]
+        control: SocketAddr,
+        serves: Vec<Text<PublicKey>>,
+    },
 }
 
 /// A relay, as its destination knows it.
@@ -24,6 +39,7 @@ pub(super) enum Peers {
 #[serde(deny_unknown_fields)]
 pub(super) struct RelayPeer {
     pub path: IpAddr,
+    #[serde(deserialize_with = "callable")]
     pub control: SocketAddr,
     pub key: Text<PublicKey>,
     pub calls_from: Option<IpAddr>,
@@ -33,8 +49,18 @@ pub(super) struct RelayPeer {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SourcePeer {
+    #[serde(deserialize_with = "callable")]
     pub control: SocketAddr,
     pub key: Text<PublicKey>,
+}
+
+/// Reads an address that somebody calls.
+fn callable<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
+    let address = SocketAddr::deserialize(from)?;
+    if address.port() == 0 {
+        return Err(D::Error::custom(format_args!("{address} has port 0, which nobody can call: write another port")));
+    }
+    Ok(address)
 }
 
 /// Reads role and peers.

@@ -494,8 +494,8 @@ fn check_source(cooperation: &Cooperation, relay: &Relay) -> Result<(), Failure>
 
 fn check_forwarding(settings: &Settings) -> Result<(), Failure> {
     let Some(forwarding) = settings.cooperation.forwarding else { return Ok(()) };
-    let moves_on_at_once = forwarding.threshold.0.value() == 0.0;
-    let remedy = "moves the range on before any of it has arrived: write more than \"0 %\"";
+    let moves_on_at_once = Threshold::new(forwarding.threshold.0.value()).is_none();
+    let remedy = "moves the range on before any of it has arrived: write at least \"0.0001 %\"";
     refuse_if(moves_on_at_once, "cooperation.forwarding.threshold", remedy)?;
     let field = "cooperation.forwarding.range_packets";
     refuse_if(forwarding.range_packets == Some(0), field, "is zero: write 1 or more")?;

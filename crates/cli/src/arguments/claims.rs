@@ -14,7 +14,7 @@ const OUT: &str = "out/claims";
 #[command(after_help = "Examples:\n  \
     anabranch claims --ids C05,C06 --seeds 20\n  \
     anabranch claims --json > claims.json\n  \
-    anabranch claims --backend linux --ids C50,C51 --seeds 2   # as root, in real time: a day for all")]
+    anabranch claims --backend linux --ids C50,C51 --seeds 2   # as root, in real time: 9 h for all")]
 pub struct Claims {
     /// Only these claims, by number; with --map also "users", the effect of modules that people notice
     #[arg(long, value_name = "ID,ID...", value_delimiter = ',')]

@@ -9,6 +9,7 @@ use daemon::proxy::choice::Tier;
 use daemon::relay::{Limit, Period};
 use daemon::scoped::ScopedAddress;
 use lab::scenario::SEED_MAX;
+use linux::uplink::lent;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use units::{ByteCount, Duration, Rate};
 
@@ -60,8 +61,32 @@ pub(super) fn patience(text: &str) -> Result<Duration, String> {
     if span >= PATIENCE_MIN { Ok(span) } else { Err(format!("write {PATIENCE_MIN} or more")) }
 }
 
+/// Parses the name of an interface, with its tier or without one.
 pub(super) fn tiered(text: &str) -> Result<(String, Tier), String> {
+    check_single(text)?;
+    tiered_name(text)
+}
+
+fn tiered_name(text: &str) -> Result<(String, Tier), String> {
     if text.contains('=') { with_tier(text) } else { Ok((uplink(text)?, Tier::Primary)) }
+}
+
+/// Parses the name of an interface.
+pub(super) fn interface(text: &str) -> Result<String, String> {
+    check_single(text)?;
+    uplink(text)
+}
+
+/// Refuses a list of interfaces. An interface whose own name looks like a list is refused later, with the way to rename
+/// it.
+fn check_single(text: &str) -> Result<(), String> {
+    let is_separator = |c: char| c == ',' || c == ';' || c.is_ascii_whitespace();
+    let names: Vec<&str> = text.split(is_separator).filter(|name| !name.is_empty()).collect();
+    if names.len() < 2 || lent::exists(text) {
+        return Ok(());
+    }
+    let each: Vec<String> = names.iter().map(|name| format!("--interface {name}")).collect();
+    Err(format!("these are {} names: repeat the option for each, like {}", names.len(), each.join(" ")))
 }
 
 /// Parses the name of an interface or a relay, and refuses an empty one, such as an unset variable of a script.
@@ -79,7 +104,7 @@ pub(super) fn untiered(text: &str) -> Result<String, String> {
             "tiers such as {} belong to `anabranch join`; a download uses all uplinks alike: write {name}",
             tier.name()
         )),
-        Err(_) => uplink(text),
+        Err(_) => interface(text),
     }
 }
 
@@ -126,7 +151,7 @@ fn in_lower_case(text: &str) -> Option<String> {
 }
 
 pub(super) fn priced(text: &str) -> Result<(String, u32), String> {
-    let (name, price) = text.rsplit_once('=').ok_or("write it like usb1=3")?;
+    let (name, price) = pair(text, "NAME=PRICE, like usb1=3")?;
     let price = price.parse().map_err(|_| format!("a price is a whole number from 0 to {}, like usb1=3", u32::MAX))?;
     Ok((uplink(name)?, price))
 }
@@ -190,7 +215,7 @@ pub(super) fn percent(text: &str) -> Result<u8, String> {
 }
 
 pub(super) fn relay(text: &str) -> Result<RelayChoice, String> {
-    let (rest, tier) = tiered(text)?;
+    let (rest, tier) = tiered_name(text)?;
     let (name, place) = rest.split_once('@').map_or((rest.as_str(), None), |(name, place)| (name, Some(place)));
     Ok(RelayChoice { name: uplink(name)?, address: place.map(str::parse).transpose()?, tier })
 }
@@ -200,8 +225,17 @@ pub(super) fn device_name(text: &str) -> Result<Name, String> {
 }
 
 fn with_tier(text: &str) -> Result<(String, Tier), String> {
-    let (name, tier) = text.rsplit_once('=').ok_or("write it like usb1=backup")?;
+    let (name, tier) = pair(text, "NAME=TIER, like usb1=backup")?;
     Ok((uplink(name)?, tier.parse()?))
+}
+
+/// Splits a name from its value. `form`: how to write them.
+fn pair<'a>(text: &'a str, form: &str) -> Result<(&'a str, &'a str), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !value.contains('=') => Ok((name, value)),
+        Some(_) => Err(format!("there is more than one = in it: write {form}")),
+        None => Err(format!("write it like {}", form.rsplit(' ').next().unwrap_or(form))),
+    }
 }
 
 pub(super) fn address(text: &str) -> Result<IpAddr, String> {
@@ -210,4 +244,34 @@ pub(super) fn address(text: &str) -> Result<IpAddr, String> {
 
 pub(super) fn place(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "write an IP address and a port, like 127.0.0.1:1080 or [::1]:1080".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_one_value() {
+        let refused = |text: &str| change(text).unwrap_err();
+        let form = "there is more than one = in it: write NAME=TIER, like usb1=backup";
+        assert_eq!(refused("usb1=primary=backup"), form);
+        assert_eq!(tiered("usb1=primary=backup"), Err(form.into()));
+        assert!(refused("price.usb1=3=4").ends_with("write NAME=PRICE, like usb1=3"));
+        assert_eq!(refused("usb1"), "write it like usb1=backup");
+        assert!(matches!(change("usb1=backup"), Ok(Change::Tier(name, Tier::Backup)) if name == "usb1"));
+        assert!(matches!(change("price.usb1=3"), Ok(Change::Price(name, 3)) if name == "usb1"));
+    }
+
+    #[test]
+    fn a_list_of_interfaces_is_told_to_be_several_options() {
+        for list in ["usb0,usb1", "usb0 usb1", "usb0, usb1", "usb0;usb1"] {
+            let why = "these are 2 names: repeat the option for each, like --interface usb0 --interface usb1";
+            assert_eq!(tiered(list), Err(why.into()));
+            assert_eq!((interface(list), untiered(list)), (Err(why.into()), Err(why.into())));
+        }
+        let why = tiered("usb0=backup,usb1=never").unwrap_err();
+        assert!(why.ends_with("like --interface usb0=backup --interface usb1=never"), "{why}");
+        assert_eq!(tiered("usb0=backup"), Ok(("usb0".into(), Tier::Backup)));
+        assert_eq!((interface("usb0"), untiered("usb0")), (Ok("usb0".into()), Ok("usb0".into())));
+    }
 }

@@ -16,12 +16,19 @@ pub fn compare(arguments: &arguments::Compare) -> Result<(), Failure> {
         true => console::print(&contrast.to_json())?,
         false => console::print(&contrast.to_text())?,
     }
-    match contrast.cases.is_empty() {
-        true => Err(Failure::Failed(
+    if contrast.cases.is_empty() {
+        return Err(Failure::Failed(
             "no variant and point of the grid is in both, so nothing is compared\n  help: run the same scenario twice, \
              with another --out and, for example, another --set"
                 .into(),
-        )),
-        false => Ok(()),
+        ));
     }
+    if !contrast.compares_something() {
+        return Err(Failure::Failed(
+            "nothing was measured in both, so nothing is compared\n  help: anabranch sweep with the same --out names \
+             the faults of its runs"
+                .into(),
+        ));
+    }
+    Ok(())
 }

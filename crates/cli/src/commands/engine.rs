@@ -11,7 +11,7 @@ use qlog::{Header, Log};
 use transport::observation::{Observation, Observer, SharedObserver};
 use units::Duration;
 
-use super::growing::{Format, Growing};
+use super::growing::{self, Format, Growing};
 use super::tape::Tape;
 use crate::arguments;
 use crate::failure::Failure;
@@ -55,6 +55,12 @@ pub fn options(arguments: &arguments::Engine, command: &str) -> Result<(EngineOp
         ..policies(arguments)
     };
     Ok((options, Recordings { capture, log }))
+}
+
+/// Checks that recordings could be made, without making them.
+pub fn rehearse(arguments: &arguments::Engine) -> Result<(), Failure> {
+    check_apart(arguments)?;
+    arguments.pcap.iter().chain(&arguments.qlog).try_for_each(|path| growing::rehearse(path))
 }
 
 fn check_apart(arguments: &arguments::Engine) -> Result<(), Failure> {

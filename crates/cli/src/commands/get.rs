@@ -1,5 +1,7 @@
 //! `anabranch get`: a file over HTTP over Multipath TCP.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use lab::present::quantity;
@@ -19,6 +21,7 @@ use crate::real_path::real_path;
 pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
     let url: Url = arguments.url.parse().map_err(Failure::Input)?;
     if arguments.dry_run {
+        engine::rehearse(&arguments.engine)?;
         return Ok(console::print(
             &uplink::rehearse(&uplink::discover(&arguments.interfaces)?, Families::OfNow)?.to_string(),
         )?);
@@ -89,7 +92,12 @@ fn tell(text: &str, output: &Output) -> Result<(), Failure> {
 
 /// Returns whether the output is certainly not standard output, which it is at /dev/stdout.
 fn leaves_stdout(output: &Output) -> bool {
-    matches!(output, Output::File(path) if path.is_file() || !path.exists())
+    let Output::File(path) = output else { return false };
+    match (fs::metadata(path), fs::metadata("/proc/self/fd/1")) {
+        (Ok(file), Ok(stdout)) => (file.dev(), file.ino()) != (stdout.dev(), stdout.ino()),
+        (Ok(file), Err(_)) => file.is_file(),
+        (Err(_), _) => true,
+    }
 }
 
 /// Returns the last part of the URL's path.
@@ -102,6 +110,9 @@ fn name_of(url: &Url) -> Result<PathBuf, Failure> {
 }
 
 fn describe(report: &GetReport, place: &str) -> String {
+    if report.was_complete {
+        return format!("{place}: complete already, and unchanged on the server\n");
+    }
     let seconds = report.duration.as_secs_f64();
     let rate = quantity(report.bytes as f64 * 8.0 / seconds.max(f64::MIN_POSITIVE), "bit/s");
     let bytes = quantity(report.bytes as f64, "B");
@@ -159,6 +170,7 @@ mod tests {
         let report = GetReport {
             bytes: 5_000_000,
             resumed_bytes: 0,
+            was_complete: false,
             begun_anew: None,
             duration: Duration::from_millis(2_000),
             connection: Default::default(),
@@ -167,6 +179,8 @@ mod tests {
         let anew = GetReport { begun_anew: Some("the file on the server has changed"), ..report.clone() };
         assert!(describe(&anew, "x").ends_with("0 subflows; it began anew: the file on the server has changed\n"));
         let report = GetReport { resumed_bytes: 1_000, ..report };
+        let again = GetReport { was_complete: true, ..report.clone() };
+        assert_eq!(describe(&again, "x"), "x: complete already, and unchanged on the server\n");
         assert!(describe(&report, "x").contains("5.00 MB after 1.00 kB kept from before in 2.000 s"));
     }
 }

@@ -158,6 +158,17 @@ fn end_if_failed<F: Format>(slot: &mut Option<Recorder<F>>, written: io::Result<
     }
 }
 
+/// Checks that a recording could be made at `path`. Changes nothing.
+pub fn rehearse(path: &Path) -> Result<(), Failure> {
+    atomic_file::check_place(path)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match File::options().write(true).open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && folder.is_dir() => Ok(atomic_file::rehearse(folder)?),
+        Err(error) => Err(atomic_file::Error::at(path)(error).into()),
+    }
+}
+
 /// Returns the time of day, as recordings contain it.
 #[expect(
     clippy::disallowed_methods,

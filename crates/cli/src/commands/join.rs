@@ -44,6 +44,7 @@ pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
     }
     if arguments.dry_run {
         let options = options(arguments, engine::policies(&arguments.engine))?;
+        engine::rehearse(&arguments.engine)?;
         return Ok(console::print(&rehearse(&options)?.to_string())?);
     }
     let (engine, recordings) = engine::options(&arguments.engine, "join")?;
@@ -61,7 +62,8 @@ pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
 /// Does the same as [`join`], for the kernel's own Multipath TCP.
 fn join_kernel(arguments: &arguments::Join) -> Result<(), Failure> {
     let control_group = arguments.control_group.as_deref().map(device::group).transpose()?;
-    let options = KernelOptions { uplinks: wanted(arguments), control_group };
+    let (uplinks, target, prices) = (wanted(arguments), arguments.target, arguments.prices.clone());
+    let options = KernelOptions { uplinks, target, prices, control_group };
     if arguments.dry_run {
         return Ok(console::print(&kernel_mode::rehearse(&options)?.to_string())?);
     }
@@ -229,7 +231,11 @@ fn tell(set: &arguments::Set) -> Result<(), Failure> {
     let (changes, done): (Vec<Request>, Vec<String>) = set.changes.iter().map(request).unzip();
     control::ask(&device, &Request::SetAll { changes })?;
     let has_secondary = set.changes.iter().any(|change| matches!(change, Change::Tier(_, Tier::Secondary)));
-    let note = if has_secondary && device == KERNEL { "with --kernel, secondary is used as primary\n" } else { "" };
+    let note = if has_secondary && device == KERNEL {
+        "with --kernel and without a target, secondary is used as primary\n"
+    } else {
+        ""
+    };
     Ok(console::print(&format!("{}{note}", done.concat()))?)
 }
 

@@ -91,15 +91,25 @@ fn unnamed() -> Failure {
 
 /// Shows a code, for people and for cameras. Not on standard error, which may be kept as a log.
 fn show(invitation: &Invitation, qr: bool) {
-    let wants_squares = qr || std::io::stdout().is_terminal();
-    let squares = if wants_squares { qr::draw(&invitation.to_string()) } else { String::new() };
-    let text = format!(
+    // A closed output must not end the service.
+    let _ = console::print(&shown(invitation, qr || std::io::stdout().is_terminal()));
+}
+
+fn shown(invitation: &Invitation, wants_squares: bool) -> String {
+    let squares = match wants_squares {
+        false => String::new(),
+        true if invitation.addresses.is_empty() => {
+            "no QR code for now: this device has no address on a network that others share with it (IPv4, or an IPv6 \
+             address that is not link-local)\n"
+                .into()
+        }
+        true => qr::draw(&invitation.to_string()),
+    };
+    format!(
         "{squares}pairing code: {}   (on the other device, run anabranch join --pair and type the code; if it does \
          not find this device, add its address on the shared network)\n",
         invitation.code
-    );
-    // A closed output must not end the service.
-    let _ = console::print(&text);
+    )
 }
 
 const fn mode(mode: RelayMode) -> Mode {
@@ -122,7 +132,8 @@ fn volume(arguments: &arguments::Relay) -> Result<Option<Limit>, Failure> {
 /// Shows a code for the relay that is already running.
 fn pair(arguments: &arguments::Relay) -> Result<(), Failure> {
     if !control::running()?.iter().any(|device| device == LENDER) {
-        return Err(Failure::Input(
+        // One may run later.
+        return Err(Failure::Failed(
             "no relay runs here: name the interface to lend (anabranch relay --share wwan0 --pair)".into(),
         ));
     }
@@ -209,6 +220,19 @@ mod tests {
     use daemon::relay::status::Lent;
 
     use super::*;
+
+    #[test]
+    fn squares_without_an_address_are_not_drawn() {
+        let text = |addresses: &[&str], wants_squares| {
+            let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
+            shown(&Invitation::new(addresses, "042 117".parse().unwrap()), wants_squares)
+        };
+        let drawn = text(&["192.168.43.1"], true);
+        assert!(drawn.lines().count() > 10 && drawn.contains("pairing code: 042 117"), "{drawn}");
+        let without = text(&[], true);
+        assert!(without.starts_with("no QR code for now") && without.contains("pairing code: 042 117"), "{without}");
+        assert_eq!((without.lines().count(), text(&[], false).lines().count()), (2, 1));
+    }
 
     #[test]
     fn a_relay_that_lends_nothing_does_not_say_that_it_lends() {

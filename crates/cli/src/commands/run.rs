@@ -12,7 +12,7 @@ use lab::scenario::shell;
 use lab::scenario::{Override, Scenario};
 
 use super::notes::notes_on;
-use super::shipped;
+use super::shipped::{self, Found};
 use crate::arguments::{self, Backend};
 use crate::console::{self, Bar, LiveView};
 use crate::failure::Failure;
@@ -20,6 +20,8 @@ use crate::interruptible::Interruptible;
 
 /// Fraction of a run in real time during which the machine may be late without a warning.
 const BEHIND_RATIO_MAX: f64 = 0.02;
+/// The scheduler to propose for another run.
+const OTHER_SCHEDULER: &str = "round-robin";
 /// Maximum number of variants named before a run.
 const NAMED_MAX: usize = 8;
 
@@ -27,7 +29,7 @@ const NAMED_MAX: usize = 8;
 pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
     let begun = wall_clock();
     arguments.world.check().map_err(Failure::Input)?;
-    let mut scenario = load(arguments)?;
+    let (found, mut scenario) = load(arguments)?;
     scenario.seed = arguments.seed.unwrap_or(scenario.seed);
     let note = what_else(&scenario);
     if arguments.json {
@@ -54,7 +56,8 @@ pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
     if arguments.json {
         console::print(&run.results.to_json())?;
     } else {
-        let next = what_next(arguments, &run.results, &written);
+        let scheduler = another_scheduler(&found, arguments, &scenario);
+        let next = what_next(arguments, &run.results, &written, scheduler.as_deref());
         console::print(&format!("{note}{}\n{next}", summary(&run.results)))?;
     }
     judge(&run)
@@ -65,14 +68,32 @@ fn wall_clock() -> std::time::Instant {
     std::time::Instant::now()
 }
 
-/// Loads the scenario with the chosen variant and the changes of the command line.
-fn load(arguments: &arguments::Run) -> Result<Scenario, Failure> {
+/// Finds the scenario, and loads it with the chosen variant and the changes of the command line.
+fn load(arguments: &arguments::Run) -> Result<(Found, Scenario), Failure> {
     if arguments.seed.is_some() && arguments.overrides.iter().any(|change| change.is_of("seed")) {
         return Err(Failure::Input("--seed and --set seed both set the seed\n  help: leave one of them out".into()));
     }
     let found = shipped::find(&arguments.scenario).map_err(|error| Failure::Input(error.to_string()))?;
     let load = |overrides: &[_]| found.load(overrides);
-    choose(load, arguments.variant.as_deref(), &arguments.overrides).map_err(|error| Failure::Input(error.to_string()))
+    let scenario = choose(load, arguments.variant.as_deref(), &arguments.overrides)
+        .map_err(|error| Failure::Input(error.to_string()))?;
+    Ok((found, scenario))
+}
+
+/// A change of the scheduler to try next; `None` if the scenario has that one already or refuses the change, as it does
+/// if the variant sets the scheduler, or if the user has chosen one.
+fn another_scheduler(found: &Found, arguments: &arguments::Run, scenario: &Scenario) -> Option<String> {
+    // The kernel as the source has only one scheduler.
+    if arguments.world.backend != Backend::Simulator || scenario.connection.scheduler == OTHER_SCHEDULER {
+        return None;
+    }
+    let change: Override = format!("connection.scheduler={OTHER_SCHEDULER}").parse().ok()?;
+    if arguments.overrides.iter().any(|chosen| chosen.decides(&change)) {
+        return None;
+    }
+    let overrides = [arguments.overrides.as_slice(), std::slice::from_ref(&change)].concat();
+    choose(|overrides| found.load(overrides), arguments.variant.as_deref(), &overrides).ok()?;
+    Some(change.text)
 }
 
 /// Names the scenario's other variants; empty if there are none.
@@ -174,7 +195,7 @@ pub fn list(written: &[PathBuf]) -> String {
     text
 }
 
-fn what_next(arguments: &arguments::Run, results: &Results, written: &[PathBuf]) -> String {
+fn what_next(arguments: &arguments::Run, results: &Results, written: &[PathBuf], scheduler: Option<&str>) -> String {
     let mut text = String::new();
     if !written.is_empty() {
         let _ = write!(text, "written:\n{}\n", list(written));
@@ -192,11 +213,8 @@ fn what_next(arguments: &arguments::Run, results: &Results, written: &[PathBuf])
         let _ = writeln!(text, "  anabranch run {}{seed} --out out    # a report with plots", words(&all));
     }
     let _ = writeln!(text, "  anabranch run {} --seed {}", words(&seedless), results.manifest.seed.wrapping_add(1));
-    // The kernel as the source has only one scheduler.
-    if arguments.world.backend == Backend::Simulator
-        && !all.iter().any(|change| change.starts_with("connection.scheduler="))
-    {
-        let _ = writeln!(text, "  anabranch run {} --set connection.scheduler=round-robin", words(&all));
+    if let Some(scheduler) = scheduler {
+        let _ = writeln!(text, "  anabranch run {} --set {scheduler}", words(&all));
     }
     text
 }

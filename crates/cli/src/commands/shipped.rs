@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use include_dir::{Dir, include_dir};
-use lab::scenario::{self, Layer, LoadError, Override, Scenario, ScenarioFile};
+use lab::scenario::{self, LoadError, Override, Scenario, ScenarioFile};
 
 static SCENARIOS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../scenarios");
 
@@ -28,7 +28,7 @@ impl Found {
     /// Loads the scenario, changed by `overrides`.
     pub fn load(&self, overrides: &[Override]) -> Result<Scenario, LoadError> {
         match self {
-            Self::File(file) => file.load(overrides),
+            Self::File(file) => file.load(overrides, &text_at),
             Self::Shipped(name, text) => load_shipped(name, text, overrides),
         }
     }
@@ -60,20 +60,45 @@ fn is_file_name(path: &Path) -> bool {
 
 /// Loads a shipped scenario.
 pub fn load_shipped(name: &str, text: &str, overrides: &[Override]) -> Result<Scenario, LoadError> {
-    let top = Layer { name: format!("{name}.toml"), text: text.into() };
-    let find_base = |from: &Layer, base: &str| {
-        let path = Path::new(&from.name).with_file_name(base);
-        let file = SCENARIOS.get_file(&path).and_then(include_dir::File::contents_utf8);
-        let text = file.ok_or_else(|| format!("there is no shipped scenario {}", path.display()))?;
-        Ok(Layer { name: path.display().to_string(), text: text.into() })
-    };
-    let scenario = scenario::load_layers(top, &find_base, overrides)?;
+    let scenario = scenario::load_shipped(&format!("{name}.toml"), text, overrides, &text_at)?;
     Ok(Scenario { file: name.into(), ..scenario })
+}
+
+/// The text of the shipped file at `path`.
+fn text_at(path: &Path) -> Option<&'static str> {
+    SCENARIOS.get_file(path)?.contents_utf8()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// From any folder, by the names that `run` knows; a file beside the scenario comes first.
+    #[test]
+    fn a_file_may_extend_what_ships() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            std::fs::create_dir_all(folder.path().join(name).parent().unwrap()).unwrap();
+            std::fs::write(folder.path().join(name), text).unwrap();
+        };
+        let loaded = |extends: &str| {
+            write("mine.toml", &format!("extends = {extends}\nname = \"mine\"\n"));
+            load(&folder.path().join("mine.toml"), &[]).map_err(|error| error.to_string())
+        };
+        for extends in ["\"demo\"", "\"demo.toml\"", "[\"thesis-5.4\", \"base/linux\"]"] {
+            let scenario = loaded(extends).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!((scenario.name.as_str(), scenario.relays.is_empty()), ("mine", false), "{extends}");
+        }
+        let linux = loaded("[\"demo\", \"base/linux.toml\"]").unwrap();
+        assert_eq!(linux.connection.scheduler, "linux");
+        write("base/linux.toml", "connection = { scheduler = \"redundant\" }");
+        std::fs::create_dir(folder.path().join("demo")).unwrap();
+        assert_eq!(loaded("[\"demo\", \"base/linux.toml\"]").unwrap().connection.scheduler, "redundant");
+        write("own/between.toml", "extends = [\"demo\", \"base/linux.toml\"]");
+        assert_eq!(loaded("\"own/between.toml\"").unwrap().connection.scheduler, "linux");
+        let error = loaded("\"demmo\"").unwrap_err();
+        assert!(error.contains("cannot read") && error.contains("of a scenario that ships"), "{error}");
+    }
 
     #[test]
     fn everything_that_ships_loads() {

@@ -16,6 +16,9 @@ use crate::commands::{batch, builds, real_time, shipped};
 use crate::console;
 use crate::failure::Failure;
 
+/// Number of seeds to propose to somebody who has few.
+const USUAL_SEEDS: u64 = 30;
+
 /// Runs what is missing, then writes and prints the summary of all runs.
 pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
     arguments.world.check().map_err(Failure::Input)?;
@@ -59,8 +62,9 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
 }
 
 /// Returns the failure for a journal: the named folder cannot hold it, unless the disk is full or fails.
-fn unusable(error: &JournalError) -> Failure {
+pub(super) fn unusable(error: &JournalError) -> Failure {
     match error {
+        JournalError::Busy { .. } => Failure::Failed(error.to_string()),
         JournalError::Io { source, .. } if !atomic_file::is_misplaced(source) => Failure::Failed(error.to_string()),
         _ => Failure::Input(error.to_string()),
     }
@@ -126,11 +130,18 @@ fn what_next(plan: &Plan, arguments: &arguments::Sweep, out: &Path, summary: &Su
     if !summary.cases.iter().all(|case| case.identical) {
         let _ = writeln!(
             text,
-            "  anabranch sweep {again} --seeds 1..30{out}    # narrower intervals; finished runs are kept"
+            "  anabranch sweep {again} --seeds {}{out}    # narrower intervals; finished runs are kept",
+            more_than(&plan.seeds)
         );
     }
     let _ = writeln!(text, "  {first} --out out/run    # one run in detail, with plots");
     text
+}
+
+/// Seeds to propose after `seeds`, which are sorted: from the same one on, at least twice as many.
+fn more_than(seeds: &[u64]) -> String {
+    let (first, count) = (seeds.first().copied().unwrap_or(1), seeds.len() as u64);
+    format!("{first}..{}", first.saturating_add((2 * count).max(USUAL_SEEDS) - 1))
 }
 
 /// Fails the command if there were faults, and says how to repeat the first one.
@@ -141,4 +152,19 @@ fn judge(plan: &Plan, summary: &Summary) -> Result<(), Failure> {
         let _ = write!(text, "\n  help: {}", plan.command(case, first.seed));
     }
     Err(Failure::Failed(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_seeds_are_proposed_than_there_are() {
+        let seeds = |first: u64, last: u64| (first..=last).collect::<Vec<_>>();
+        assert_eq!(more_than(&seeds(1, 3)), "1..30");
+        assert_eq!(more_than(&seeds(1, 30)), "1..60");
+        assert_eq!(more_than(&seeds(1, 100)), "1..200");
+        assert_eq!(more_than(&seeds(101, 120)), "101..140");
+        assert_eq!(more_than(&[7, 900]), "7..36");
+    }
 }

@@ -172,7 +172,9 @@ fn a_full_disk() {
 /// Whether this build has programs for the kernel; otherwise the test is left out.
 fn has_controllers() -> bool {
     match kernel_cc::check() {
-        Err(why @ (kernel_cc::Error::NotBuilt | kernel_cc::Error::Btf)) => leave_out::<()>(&why.to_string()).is_some(),
+        Err(why @ (kernel_cc::Error::NotBuilt | kernel_cc::Error::Btf | kernel_cc::Error::Links)) => {
+            leave_out::<()>(&why.to_string()).is_some()
+        }
         _ => true,
     }
 }

@@ -32,13 +32,13 @@ impl Acc {
     /// measured in the period. O(paths).
     pub fn on_period(&mut self, now: Instant, paths: &[PathSample]) -> Option<Cut> {
         let slowest =
-            paths.iter().reduce(|slowest, path| if path.mean_delay > slowest.mean_delay { path } else { slowest })?;
+            paths.iter().reduce(|slowest, path| if path.delay() > slowest.delay() { path } else { slowest })?;
         let fastest =
-            paths.iter().reduce(|fastest, path| if path.mean_delay < fastest.mean_delay { path } else { fastest })?;
-        if paths.len() < 2 || fastest.mean_delay.is_zero() {
+            paths.iter().reduce(|fastest, path| if path.delay() < fastest.delay() { path } else { fastest })?;
+        if paths.len() < 2 || fastest.delay().is_zero() {
             return None;
         }
-        let eta = slowest.mean_delay.as_nanos() as f64 / fastest.mean_delay.as_nanos() as f64;
+        let eta = slowest.delay().as_nanos() as f64 / fastest.delay().as_nanos() as f64;
         let gamma = paths.iter().map(|path| path.srtt).max()?.saturating_mul(self.settings.age_rtts);
         match self.settings.mode {
             Mode::Build => self.by_meaning(now, slowest, fastest, eta, gamma),
@@ -49,18 +49,18 @@ impl Acc {
     /// Returns the window that remains to the slowest path, if the delay ratio is in range. Ratios of delays are
     /// computed in integers, because a kernel has nothing else (`bpf/rules/acc.h`).
     fn left(&self, eta: f64, slowest: &PathSample, fastest: &PathSample) -> Option<u64> {
-        let of = |part: Duration| {
+        let of = |part: Duration, whole: Duration| {
             let product = u128::from(slowest.cwnd) * u128::from(part.as_nanos());
-            u64::try_from(product / u128::from(slowest.mean_delay.as_nanos().max(1))).unwrap_or(u64::MAX)
+            u64::try_from(product / u128::from(whole.as_nanos().max(1))).unwrap_or(u64::MAX)
         };
         let Settings { eta_min, beyond, mode, .. } = self.settings;
         let eta_max = if beyond == Beyond::Spread { spread(slowest) } else { self.settings.eta_max };
         let is_above = if mode == Mode::Paper { eta >= eta_min } else { eta > eta_min };
         match (is_above, eta <= eta_max, beyond) {
-            (true, true, _) => Some(of(fastest.mean_delay)),
+            (true, true, _) => Some(of(fastest.delay(), slowest.delay())),
             (true, false, Beyond::Cap) => Some((slowest.cwnd as f64 / eta_max) as u64),
             (true, false, Beyond::Spread) if eta_max > eta_min => {
-                Some(of(slowest.min_rtt.max(Duration::from_nanos(1))))
+                Some(of(slowest.min_rtt.max(Duration::from_nanos(1)), slowest.mean_delay))
             }
             _ => None,
         }
@@ -113,7 +113,7 @@ impl Acc {
     }
 }
 
-/// Returns the ratio of the path's delay to its delay without a queue.
+/// Returns the ratio of the path's delay to its delay without a queue, in the part that its window changes.
 fn spread(path: &PathSample) -> f64 {
     path.mean_delay.as_nanos() as f64 / path.min_rtt.as_nanos().max(1) as f64
 }
@@ -139,6 +139,7 @@ mod tests {
         PathSample {
             path: SubflowId(id),
             mean_delay: Duration::from_millis(mean_delay_ms),
+            way: Duration::ZERO,
             srtt: Duration::from_millis(100),
             min_rtt: Duration::from_millis(50),
             cwnd: segments * 1000,
@@ -219,6 +220,19 @@ mod tests {
         assert_eq!([cut_of(250, 50), cut_of(250, 200), cut_of(250, 250)], [Some(8_000), Some(16_000), None]);
         // Above the common limit of 3 too, if the queue is deep enough.
         assert_eq!([cut_of(500, 50), cut_of(500, 125), cut_of(500, 500)], [Some(4_000), Some(5_000), None]);
+    }
+
+    /// 100 ms of round trip, of which the queue is half, and 400 ms behind the relay: five times the delay of the fast
+    /// path, but half of the window empties the queue. With 60 ms behind the relay the ratio is 1.6, within the limit.
+    #[test]
+    fn what_a_relay_adds_limits_no_cut() {
+        let spread = Settings { beyond: Beyond::Spread, ..Settings::default() };
+        let cut_of = |way_ms, min_rtt_ms| {
+            let (way, min_rtt) = (Duration::from_millis(way_ms), Duration::from_millis(min_rtt_ms));
+            let slow = PathSample { way, min_rtt, ..path(1, 100, 20) };
+            acc(spread).on_period(Instant::from_secs(2), &[path(0, 100, 10), slow]).map(|cut| cut.cwnd)
+        };
+        assert_eq!([cut_of(400, 50), cut_of(60, 50), cut_of(400, 100)], [Some(10_000), Some(12_500), None]);
     }
 
     #[test]

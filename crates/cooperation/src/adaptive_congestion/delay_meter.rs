@@ -42,6 +42,7 @@ fn sample(stats: &SubflowStats, since: Sums) -> Option<PathSample> {
     Some(PathSample {
         path: stats.id,
         mean_delay: stats.rtt_sum.saturating_sub(since.rtt_sum).mul_div(1, count),
+        way: Duration::ZERO,
         srtt: stats.srtt?,
         min_rtt: stats.min_rtt.or(stats.srtt)?,
         cwnd: stats.cwnd_bytes,
@@ -90,6 +91,7 @@ pub(super) mod tests {
         let expected = PathSample {
             path: SubflowId(3),
             mean_delay: Duration::from_millis(100),
+            way: Duration::ZERO,
             srtt: Duration::from_millis(90),
             // The smoothed round-trip time, because no shortest one is known.
             min_rtt: Duration::from_millis(90),

@@ -30,10 +30,12 @@ use units::{Duration, Instant};
 pub struct PathSample {
     /// The path's subflow.
     pub path: SubflowId,
-    /// Mean delay over the period (d_r). The source cannot measure one direction alone, so this is the round trip's by
-    /// default. If a relay acknowledges, it includes the delay from the relay to the destination, as the relay reports
-    /// it.
+    /// Mean delay over the period, as far as the window changes it. The source cannot measure one direction alone, so
+    /// this is the round trip's.
     pub mean_delay: Duration,
+    /// Delay beyond the round trip: if a relay acknowledges, that from the relay to the destination, as the relay
+    /// reports it. No window of the source changes it.
+    pub way: Duration,
     /// Smoothed round-trip time.
     pub srtt: Duration,
     /// Shortest round-trip time of the last minutes, without any queue.
@@ -48,6 +50,13 @@ pub struct PathSample {
     pub in_recovery: bool,
     /// Time of its establishment (T_init).
     pub established_at: Instant,
+}
+
+impl PathSample {
+    /// Returns the whole delay (d_r).
+    pub fn delay(&self) -> Duration {
+        self.mean_delay + self.way
+    }
 }
 
 /// A window to lower.

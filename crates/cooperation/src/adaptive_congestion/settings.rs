@@ -20,7 +20,7 @@ pub enum Beyond {
     Ignore,
     /// Divide the window by eta_max.
     Cap,
-    /// Replace eta_max by a limit for each path: its mean delay over its shortest round-trip time. A smaller window can
+    /// Replace eta_max by a limit for each path: its mean round-trip time over its shortest one. A smaller window can
     /// only empty a path's queue.
     Spread,
 }

@@ -45,6 +45,11 @@ impl Waiting {
         }
     }
 
+    /// Returns the subflows that have a limit.
+    pub fn limited(&self) -> impl Iterator<Item = SubflowId> + '_ {
+        self.limits.keys().copied()
+    }
+
     /// Returns the new limit of what each of `paths` may hold, given the `cut` that one of the windows would get.
     pub fn limit(
         &mut self,
@@ -91,6 +96,7 @@ mod tests {
         PathSample {
             path: SubflowId(id),
             mean_delay: delay,
+            way: Duration::ZERO,
             srtt: delay,
             min_rtt: delay,
             cwnd: 20_000,
@@ -138,8 +144,10 @@ mod tests {
         let (paths, subflows) = ([path(1)], [subflow(1, 0, 60_000)]);
         let mut waiting = Waiting::default();
         waiting.limit(Some(cut()), &paths, &subflows);
+        assert!(waiting.limited().eq([SLOW]));
         let later: Vec<_> = (0..7).map(|_| waiting.limit(None, &paths, &subflows)[0].1).collect();
         let doubled = [40_000, 80_000, 160_000, 320_000, 640_000].map(Some);
         assert_eq!(later, [&doubled[..], &[None, None]].concat());
+        assert_eq!(waiting.limited().count(), 0);
     }
 }

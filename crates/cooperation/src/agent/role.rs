@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use host::Agent;
+use transport::error::ListenError;
 use transport::{ConnectionId, Endpoint, Event};
 use units::Instant;
 use wire::Segment;
@@ -31,6 +32,18 @@ impl Role {
             Self::Destination(agent) => agent.control_stats(),
             Self::Relay(agent) => agent.control_stats(),
             Self::Source(agent) => agent.control_stats(),
+        }
+    }
+
+    /// Begins to listen for destinations, if the agent is a relay's or a source's.
+    ///
+    /// # Errors
+    /// If it cannot listen on its control address.
+    pub fn listen(&mut self, endpoint: &mut Endpoint) -> Result<(), ListenError> {
+        match self {
+            Self::Alone | Self::Destination(_) => Ok(()),
+            Self::Relay(agent) => agent.listen(endpoint),
+            Self::Source(agent) => agent.listen(endpoint),
         }
     }
 

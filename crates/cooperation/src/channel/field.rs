@@ -1,6 +1,7 @@
 //! The fields of frames: numbers in network byte order.
 
 use bytes::BytesMut;
+use units::narrow::u32_from;
 use units::{Dsn, Duration, Instant, Rate};
 
 use super::fault::Fault;
@@ -185,24 +186,23 @@ impl Field for DsnRange {
     }
 }
 
+/// The window is written as its two parts. The destination's own is at most that of TCP, below 2^30 octets (RFC 7323
+/// section 2.3); a larger one is written as the largest that four octets hold.
 impl Field for CumAck {
     fn put(&self, out: &mut BytesMut) {
+        let own_window_bytes = self.window_bytes.saturating_sub(self.widened_bytes);
         self.rcv_nxt.put(out);
-        self.window_bytes.put(out);
+        u32_from(own_window_bytes).put(out);
         self.widened_bytes.put(out);
     }
 
     /// A window of 2^63 octets or more would put its right edge behind its left edge.
     fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
-        let (rcv_nxt, window_bytes) = (Dsn::take(octets)?, u64::take(octets)?);
-        let ack = Self { rcv_nxt, window_bytes, widened_bytes: u64::take(octets)? };
-        if ack.window_bytes > i64::MAX as u64 {
-            return Err(Unread::value(ack.window_bytes).within("window_bytes"));
-        }
-        if ack.widened_bytes > ack.window_bytes {
-            return Err(Unread::value(ack.widened_bytes).within("widened_bytes"));
-        }
-        Ok(ack)
+        let (rcv_nxt, own_window_bytes) = (Dsn::take(octets)?, u32::take(octets)?);
+        let widened_bytes = u64::take(octets)?;
+        let window_bytes = widened_bytes.checked_add(own_window_bytes.into()).filter(|bytes| *bytes <= i64::MAX as u64);
+        let window_bytes = window_bytes.ok_or(Unread::value(widened_bytes).within("widened_bytes"))?;
+        Ok(Self { rcv_nxt, window_bytes, widened_bytes })
     }
 }
 

@@ -48,7 +48,7 @@ use to_relay::ToRelay;
 use to_source::ToSource;
 
 /// The version of the frames, in the first octet of each.
-pub const VERSION: u8 = 4;
+pub const VERSION: u8 = 5;
 
 /// A relay's end of its channel to the destination; it answers.
 pub type RelayEnd = ChannelEnd<ToDestination, ToRelay>;

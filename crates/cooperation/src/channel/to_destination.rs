@@ -10,11 +10,11 @@ use super::prefix::Role;
 use crate::bandwidth_sharing::Signal;
 use crate::relay_selection::RelayId;
 use crate::relay_selection::energy::EnergyPrice;
-use crate::relay_selection::monitor::Advert;
+use crate::relay_selection::monitor;
 
-/// The offer of a relay (RELAY_ADVERT), sent every period F: an [`Advert`] without its author.
+/// How a relay describes its link (RELAY_ADVERT), sent every period F: a [`monitor::Advert`] without its author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub struct Advert {
     /// Time of measurement, on the relay's clock.
     pub at: Instant,
     /// Rate that the relay's cellular link could carry (B).
@@ -25,15 +25,15 @@ pub struct Offer {
     pub energy: EnergyPrice,
 }
 
-impl Offer {
+impl Advert {
     /// Returns the contents of `advert`.
-    pub const fn of(advert: &Advert) -> Self {
+    pub const fn of(advert: &monitor::Advert) -> Self {
         Self { at: advert.at, capacity: advert.capacity, local: advert.local, energy: advert.energy }
     }
 
-    /// Adds the author: `relay`, whose channel the offer came from.
-    pub const fn by(self, relay: RelayId) -> Advert {
-        Advert { relay, at: self.at, capacity: self.capacity, local: self.local, energy: self.energy }
+    /// Adds the author: `relay`, whose channel it came from.
+    pub const fn by(self, relay: RelayId) -> monitor::Advert {
+        monitor::Advert { relay, at: self.at, capacity: self.capacity, local: self.local, energy: self.energy }
     }
 }
 
@@ -88,8 +88,8 @@ impl Delay {
 /// A frame to the destination.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ToDestination {
-    /// The relay's offer.
-    Offer(Offer),
+    /// How the relay describes its link.
+    Advert(Advert),
     /// How the relay's own flows compete.
     Load(Load),
     /// The time that data take from the relay to the destination.
@@ -97,12 +97,12 @@ pub enum ToDestination {
 }
 
 mod kind {
-    pub(super) const OFFER: u8 = 0x01;
+    pub(super) const ADVERT: u8 = 0x01;
     pub(super) const LOAD: u8 = 0x02;
     pub(super) const DELAY: u8 = 0x03;
 }
 
-fields!(Offer { at, capacity, local, energy });
+fields!(Advert { at, capacity, local, energy });
 fields!(Load { ratio, increase, decrease, at });
 fields!(Delay { at, delay });
 
@@ -111,7 +111,7 @@ impl Frame for ToDestination {
 
     fn take(kind: u8, fields: &[u8]) -> Result<Self, Fault> {
         match kind {
-            kind::OFFER => take_fields("Offer", fields).map(Self::Offer),
+            kind::ADVERT => take_fields("Advert", fields).map(Self::Advert),
             kind::LOAD => take_fields("Load", fields).map(Self::Load),
             kind::DELAY => take_fields("Delay", fields).map(Self::Delay),
             _ => Err(Fault::UnknownKind { kind }),
@@ -120,7 +120,7 @@ impl Frame for ToDestination {
 
     fn put(&self, out: &mut BytesMut) {
         match self {
-            Self::Offer(fields) => put_frame(kind::OFFER, fields, out),
+            Self::Advert(fields) => put_frame(kind::ADVERT, fields, out),
             Self::Load(fields) => put_frame(kind::LOAD, fields, out),
             Self::Delay(fields) => put_frame(kind::DELAY, fields, out),
         }

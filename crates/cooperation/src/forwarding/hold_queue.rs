@@ -124,6 +124,12 @@ impl<T> HoldQueue<T> {
         }
     }
 
+    /// Drops the held packets that `keep` refuses.
+    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        self.held.retain(|held| keep(&held.packet));
+        self.held_bytes = self.held.iter().map(Held::charge).sum();
+    }
+
     /// Takes a range, unless a newer one is known, and forwards held data that it or an earlier range covers.
     pub fn on_range(&mut self, range: DsnRange) {
         if self.range.is_some_and(|known| !range.is_newer_than(&known)) {

@@ -188,7 +188,7 @@ impl HoleWatch {
     }
 
     /// Returns T_patience.
-    fn patience(&self) -> Duration {
+    pub fn patience(&self) -> Duration {
         let set = |doublings: u32| self.settings.patience.saturating_mul(1 << doublings);
         let doubled = set(DOUBLINGS_MAX.min(self.excluded.len() as u32));
         doubled.max(self.lateness.late.saturating_mul(TURNS)).min(set(DOUBLINGS_MAX))

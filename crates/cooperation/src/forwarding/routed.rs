@@ -3,8 +3,14 @@
 //!
 //! Packets that the relay cannot place in the stream pass at once. So do retransmissions, because the source waits for
 //! them; the relay drops the copy that it holds.
+//!
+//! Packets do not show to which connection their subflow belongs. If the destination has several, data of the others
+//! may wait, too, as long as the limits allow.
+
+use core::net::IpAddr;
 
 use units::{Dsn, Instant};
+use wire::mptcp::Token;
 use wire::{Flags, Segment};
 
 use super::hold_queue::{HoldLimits, HoldQueue, HoldStats};
@@ -28,24 +34,29 @@ pub struct Place {
 #[derive(Debug)]
 pub struct Routed<T> {
     queue: HoldQueue<T>,
+    /// The connection that the latest range is about, by the source's token.
+    connection: Option<Token>,
+    /// The address of the destination that it comes from, if the relay serves several.
+    destination: Option<IpAddr>,
     dsns: PacketDsns,
 }
 
 impl<T> Routed<T> {
     /// Creates a queue that forwards everything until a range arrives.
     pub fn new(limits: HoldLimits) -> Self {
-        Self { queue: HoldQueue::new(limits), dsns: PacketDsns::default() }
+        Self { queue: HoldQueue::new(limits), connection: None, destination: None, dsns: PacketDsns::default() }
     }
 
     /// Inspects a packet to the destination, which must be the next one passed to [`Self::on_packet`].
     pub fn look(&mut self, segment: &Segment) -> Place {
         let near = self.queue.range().map_or(Dsn(0), |range| range.min);
+        let is_meant = self.destination.is_none_or(|address| address == segment.dst.ip());
         let dsn = match self.dsns.look(segment, near) {
-            PacketDsn::Data { dsn: Some(dsn), again: true } => {
+            PacketDsn::Data { dsn: Some(dsn), again: true } if is_meant => {
                 self.queue.discard(dsn);
                 None
             }
-            PacketDsn::Data { dsn, again: false } => dsn,
+            PacketDsn::Data { dsn, again: false } if is_meant => dsn,
             PacketDsn::Data { .. } | PacketDsn::NoData => None,
         };
         Place { dsn, len_bytes: segment.payload.len() as u32, ends: segment.flags.contains(Flags::FIN) }
@@ -68,9 +79,21 @@ impl<T> Routed<T> {
         self.queue.pass(packet);
     }
 
-    /// Handles a range that the destination announced.
-    pub fn on_range(&mut self, range: DsnRange) {
+    /// Handles a range that the destination announced, of the connection with this token of the source.
+    pub fn on_range(&mut self, connection: Token, range: DsnRange) {
+        if self.connection.replace(connection).is_some_and(|known| known != connection) {
+            // The ranges of each connection are numbered from 1.
+            self.queue.forget_range();
+        }
         self.queue.on_range(range);
+    }
+
+    /// Lets only data for this address wait, whose destination announces the next range: a destination must not hold up
+    /// the data of another one. `None`: there is only one.
+    pub fn only_for(&mut self, destination: Option<IpAddr>) {
+        if core::mem::replace(&mut self.destination, destination) != destination {
+            self.queue.forget_range();
+        }
     }
 
     /// Forwards everything until a range arrives again, because the wanted range is unknown.
@@ -124,6 +147,7 @@ mod tests {
 
     const LIMITS: HoldLimits = HoldLimits { size_bytes: 1000, stay: Duration::from_secs(4) };
     const NOW: Instant = Instant::from_secs(1);
+    const CONNECTION: Token = Token(7);
 
     fn range(seq: u64, max: u64) -> DsnRange {
         DsnRange { seq, min: Dsn(0), max: Dsn(max) }
@@ -142,7 +166,7 @@ mod tests {
 
     fn relay() -> Routed<u32> {
         let mut relay = Routed::new(LIMITS);
-        relay.on_range(range(1, 299));
+        relay.on_range(CONNECTION, range(1, 299));
         relay
     }
 
@@ -161,14 +185,26 @@ mod tests {
     }
 
     #[test]
+    fn a_destination_holds_up_only_its_own_data() {
+        let mut relay = relay();
+        relay.only_for(Some("10.1.0.2".parse().unwrap()));
+        relay.on_range(CONNECTION, range(2, 299));
+        assert_eq!(take(&mut relay, &[400]), []);
+        relay.only_for(Some("10.1.0.9".parse().unwrap()));
+        assert_eq!(forwarded(&mut relay), [400]);
+        relay.on_range(Token(8), range(1, 0));
+        assert_eq!(take(&mut relay, &[500]), [500], "data of another destination");
+    }
+
+    #[test]
     fn what_lies_beyond_the_range_waits_for_a_later_one() {
         let mut relay = relay();
         assert_eq!(take(&mut relay, &[0, 200, 300, 400]), [0, 200]);
         assert_eq!((relay.held_bytes(), relay.stats().held_packets), (200, 2));
-        relay.on_range(range(2, 399));
+        relay.on_range(CONNECTION, range(2, 399));
         assert_eq!(forwarded(&mut relay), [300]);
         // An older range changes nothing.
-        relay.on_range(range(1, 999));
+        relay.on_range(CONNECTION, range(1, 999));
         assert_eq!(forwarded(&mut relay), [0; 0]);
     }
 
@@ -220,14 +256,24 @@ mod tests {
         relay.forget_range();
         assert_eq!(take(&mut relay, &[400]), [300, 400]);
         // The range is announced again, with the same values.
-        relay.on_range(range(1, 299));
+        relay.on_range(CONNECTION, range(1, 299));
         assert_eq!(take(&mut relay, &[500]), [0; 0]);
+    }
+
+    #[test]
+    fn ranges_of_another_connection_are_numbered_anew() {
+        let mut relay = relay();
+        relay.on_range(CONNECTION, range(9, 299));
+        assert_eq!(take(&mut relay, &[300]), [0; 0]);
+        relay.on_range(Token(8), range(1, 499));
+        assert_eq!(forwarded(&mut relay), [300]);
+        assert_eq!(take(&mut relay, &[400, 500]), [400]);
     }
 
     #[test]
     fn a_limit_of_zero_holds_nothing() {
         let mut relay = Routed::new(HoldLimits { size_bytes: 0, ..LIMITS });
-        relay.on_range(range(1, 99));
+        relay.on_range(CONNECTION, range(1, 99));
         assert_eq!(take(&mut relay, &[100, 200]), [100, 200]);
         assert_eq!(relay.held_bytes(), 0);
     }

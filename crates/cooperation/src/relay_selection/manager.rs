@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use units::{Duration, Instant, Prng, Rate};
 
-use super::credit::Credit;
+use super::credit::{Carried, Credit};
 use super::migration::{Command, LEGS_MAX, Migration, PathState, Timing};
 use super::monitor::{Advert, AdvertBoard};
 use super::play_out::BufferedTolerance;
@@ -157,8 +157,12 @@ pub struct RelayManager {
     credit: Credit,
     /// Relays that should carry data during the whole current period.
     carriers: Vec<RelayId>,
+    /// What they carried, until the period ends.
+    carried: Vec<Carried>,
     /// Playing time left in the buffer.
     level: Duration,
+    /// Least time that a subflow must last before earlier failures of its relay are forgiven.
+    proof: Duration,
     reports: VecDeque<Report>,
 }
 
@@ -178,7 +182,9 @@ impl RelayManager {
             quiet_until: Instant::ZERO,
             credit: Credit::default(),
             carriers: Vec::new(),
+            carried: Vec::new(),
             level: Duration::ZERO,
+            proof: Duration::ZERO,
             reports: VecDeque::new(),
         }
     }
@@ -296,7 +302,7 @@ impl RelayManager {
     /// [`Self::handle_period`].
     pub fn handle_carried(&mut self, relay: RelayId, delivered: Rate, now: Instant) {
         if let Some(advertised) = self.board.available(relay, now).filter(|_| self.carriers.contains(&relay)) {
-            self.credit.carried(relay, advertised, delivered);
+            self.carried.push(Carried { relay, advertised, delivered });
         }
     }
 
@@ -305,10 +311,17 @@ impl RelayManager {
         self.level = level;
     }
 
+    /// Sets how long a subflow must last, beside four periods, before earlier failures of its relay are forgiven: the
+    /// time that others need to find out whether it delivers.
+    pub fn set_proof(&mut self, proof: Duration) {
+        self.proof = proof;
+    }
+
     /// Handles the end of a period in which data arrived at `throughput` over all subflows.
     pub fn handle_period(&mut self, throughput: Rate, now: Instant) {
         self.expire(now);
         self.forgive(now);
+        self.credit.judge(&core::mem::take(&mut self.carried));
         self.rest();
         let offered = self.offered(now);
         let choice = self.choose(now);
@@ -429,7 +442,7 @@ impl RelayManager {
     }
 
     fn forgive(&mut self, now: Instant) {
-        let long = self.settings.period.saturating_mul(PERIODS_TO_FORGIVE);
+        let long = self.settings.period.saturating_mul(PERIODS_TO_FORGIVE).max(self.proof);
         let (active, board) = (self.migration.active().collect::<Vec<_>>(), &mut self.board);
         self.lasting.retain(|(relay, since)| {
             let proved = now.saturating_since(*since) >= long;

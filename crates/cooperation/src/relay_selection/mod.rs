@@ -1,6 +1,7 @@
 //! Relay selection: chooses the relays that carry data, from their offers and the target bit rate.
 //!
-//! A new selector is one file here and one line in the registry; scenarios and `anabranch select` find it there.
+//! A new selector is one file, declared here, and one line in the registry; scenarios and `anabranch select` find it
+//! there.
 
 mod choice;
 pub mod credit;

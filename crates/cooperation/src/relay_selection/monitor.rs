@@ -98,8 +98,21 @@ impl CapacityEstimator for SchedulerShare {
 
 /// The delivery that was measured: the rate of the latest full period, or a later higher rate. Until the link was full
 /// once, only a lower bound is known, so the given rate stands.
+///
+/// A period counts as full only if the one before was full too: a relay may know merely that data wait at the moment of
+/// measuring, and the first period may have begun before the link was measured.
 #[derive(Clone, Copy, Debug)]
-pub struct MeasuredDelivery(pub Rate);
+pub struct MeasuredDelivery {
+    capacity: Rate,
+    was_backlogged: bool,
+}
+
+impl MeasuredDelivery {
+    /// Creates the estimate of a link that was not full yet, of the given `capacity`.
+    pub const fn new(capacity: Rate) -> Self {
+        Self { capacity, was_backlogged: false }
+    }
+}
 
 impl CapacityEstimator for MeasuredDelivery {
     fn name(&self) -> &'static str {
@@ -107,8 +120,10 @@ impl CapacityEstimator for MeasuredDelivery {
     }
 
     fn estimate(&mut self, delivered: Rate, measured: &LinkUse) -> Rate {
-        self.0 = if measured.backlogged { delivered } else { self.0.max(delivered) };
-        self.0
+        let was_backlogged = core::mem::replace(&mut self.was_backlogged, measured.backlogged);
+        let is_full = was_backlogged && measured.backlogged;
+        self.capacity = if is_full { delivered } else { self.capacity.max(delivered) };
+        self.capacity
     }
 }
 
@@ -332,16 +347,28 @@ mod tests {
 
     #[test]
     fn a_full_link_is_as_fast_as_it_was_seen_to_be() {
-        let mut monitor = LinkMonitor::new(RelayId(0), Box::new(MeasuredDelivery(Rate::from_mbps(5))), Rate::ZERO);
+        let mut monitor = LinkMonitor::new(RelayId(0), Box::new(MeasuredDelivery::new(Rate::from_mbps(5))), Rate::ZERO);
         let mut after = |now_s, delivered_bytes, backlogged| {
             let measured = LinkUse { delivered_bytes, backlogged, ..LinkUse::default() };
             monitor.advert(measured, Instant::from_secs(now_s)).capacity.as_bps()
         };
         assert_eq!(after(0, 0, false), 5_000_000);
-        // 500 kB in 2 s with more waiting: 2 Mbit/s, whatever the estimate was before.
-        assert_eq!(after(2, 500_000, true), 2_000_000);
-        assert_eq!(after(4, 600_000, false), 2_000_000);
-        assert_eq!(after(6, 1_350_000, false), 3_000_000);
+        // 500 kB in 2 s with more waiting, and again: 2 Mbit/s, whatever the estimate was before.
+        assert_eq!(after(2, 500_000, true), 5_000_000);
+        assert_eq!(after(4, 1_000_000, true), 2_000_000);
+        assert_eq!(after(6, 1_100_000, false), 2_000_000);
+        assert_eq!(after(8, 1_850_000, false), 3_000_000);
+        // Data that wait now and then do not make a full link.
+        assert_eq!(after(10, 1_900_000, true), 3_000_000);
+        assert_eq!(after(12, 1_950_000, false), 3_000_000);
+    }
+
+    #[test]
+    fn a_link_that_is_busy_when_its_relay_starts_is_not_taken_for_none() {
+        let estimator = Box::new(MeasuredDelivery::new(Rate::from_mbps(5)));
+        let mut monitor = LinkMonitor::new(RelayId(0), estimator, Rate::ZERO);
+        let busy = LinkUse { backlogged: true, ..LinkUse::default() };
+        assert_eq!(monitor.advert(busy, Instant::ZERO).available(), Rate::from_mbps(5));
     }
 
     #[test]

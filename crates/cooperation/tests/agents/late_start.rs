@@ -1,7 +1,5 @@
 //! The first SYNs of a connection are lost: relay selection has to wait for the connection.
 
-use core::net::IpAddr;
-
 use cooperation::agent::destination::DestinationEvent;
 use cooperation::relay_selection::manager::Report;
 use units::{Instant, Rate};
@@ -30,21 +28,12 @@ fn wanted(world: &mut World) -> Vec<Vec<u16>> {
     wanted
 }
 
-/// Returns the destination's addresses with a subflow that carries new data.
-fn carrying(world: &World) -> Vec<IpAddr> {
-    let subflows = world.stats().subflows;
-    let regular = subflows
-        .iter()
-        .filter(|subflow| subflow.established_at.is_some() && subflow.closed_at.is_none() && !subflow.backup);
-    regular.map(|subflow| subflow.local.ip()).collect()
-}
-
 #[test]
 fn relays_that_were_never_tried_have_not_failed_and_the_first_subflow_is_known() {
     let target = Some(Rate::from_mbps(4));
     let mut world = World::new(Wish { bytes: 3_000_000, target, wifi: first_data_of_one, ..Wish::default() });
     world.run_until(Instant::from_millis(3800));
     assert_eq!(wanted(&mut world), [[0, 1]]);
-    assert_eq!(carrying(&world), [path(0, 1), path(1, 1)]);
+    assert_eq!(world.carrying(), [path(0, 1), path(1, 1)]);
     world.finish(LIMIT);
 }

@@ -49,6 +49,8 @@ pub struct Wish {
     pub splices: bool,
     /// Bit rate for which relays are selected; `None` uses all of them.
     pub target: Option<Rate>,
+    /// When the destination begins to load the file a second time, over another connection.
+    pub again_at: Option<Instant>,
     /// Send buffer of the destination's control connections.
     pub control_buffer_bytes: u64,
     /// Node between a relay and the destination, in each direction.
@@ -62,6 +64,7 @@ impl Default for Wish {
             bytes: 12_000_000,
             splices: false,
             target: None,
+            again_at: None,
             control_buffer_bytes: 16 << 10,
             wifi: |_| None,
         }
@@ -75,6 +78,8 @@ pub struct World {
     /// Hosts that have crashed.
     dead: BTreeSet<HostId>,
     wish: Wish,
+    /// Port of the destination.
+    sink: PortId,
 }
 
 /// Returns the destination's address on a relay's path: one number for each life of its Wi-Fi.
@@ -150,7 +155,7 @@ fn selection(target: Rate) -> SelectionSettings {
     SelectionSettings { manager, period: F, prompt: false, plays_at: target }
 }
 
-fn destination_host(wish: &Wish) -> Clocked {
+fn destination_host(wish: &Wish, seed: u8) -> Clocked {
     let known = |relay| KnownRelay {
         path: path(relay, 1),
         control: Some((control(relay, 1), relay_identity(relay).public())),
@@ -161,7 +166,7 @@ fn destination_host(wish: &Wish) -> Clocked {
     control_settings.tcp.send_buffer_bytes = wish.control_buffer_bytes;
     let settings = DestinationSettings {
         identity: identity(DESTINATION_KEY),
-        seed: [1; 32],
+        seed: [seed; 32],
         control: control_settings,
         relays: (0..wish.relays).map(known).collect(),
         source: SOURCE,
@@ -174,9 +179,10 @@ fn destination_host(wish: &Wish) -> Clocked {
     };
     let agent = Role::Destination(Box::new(DestinationAgent::new(settings)));
     let any = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
-    let app = Transfer::connect(any, SOURCE, tcp(wish)).expecting(Source::pattern(wish.bytes));
+    let load = || Transfer::connect(any, SOURCE, tcp(wish)).expecting(Source::pattern(wish.bytes));
     let addresses = (0..wish.relays).map(|relay| path(relay, 1));
-    EndpointHost::with_agent(endpoint(1, addresses), agent).app(app).into()
+    let host = EndpointHost::with_agent(endpoint(seed.into(), addresses), agent).app(load());
+    wish.again_at.into_iter().fold(host, |host, start| host.app(load().at(start))).into()
 }
 
 fn tcp(wish: &Wish) -> ConnectionConfig {
@@ -222,6 +228,11 @@ fn add_relay(network: &mut Network, wish: &Wish, relay: usize, [core, out]: [Ver
 
 impl World {
     pub fn new(wish: Wish) -> Self {
+        Self::seeded(wish, 1)
+    }
+
+    /// Creates the world with another seed of the source, which draws other data sequence numbers.
+    pub fn seeded(wish: Wish, seed: u64) -> Self {
         let mut network = Network::new(1);
         let (source, sink) = (network.add_port(), network.add_port());
         let routers = [network.add_router(), network.add_router()];
@@ -232,14 +243,14 @@ impl World {
         let ports: Vec<PortId> = ports.collect();
         let mut simulation = Simulation::new(network);
         let server = Transfer::listen(SOURCE, tcp(&wish)).sending(Source::pattern(wish.bytes));
-        simulation.attach(source, EndpointHost::with_agent(endpoint(2, []), Role::Alone).app(server).into());
-        let destination = simulation.attach(sink, destination_host(&wish));
+        simulation.attach(source, EndpointHost::with_agent(endpoint(1 + seed, []), Role::Alone).app(server).into());
+        let destination = simulation.attach(sink, destination_host(&wish, 1));
         let mut attach = |(relay, port): (usize, PortId)| {
             (port, simulation.attach(port, relay_host(relay, Birth::first(relay), wish.splices)))
         };
         let relays = ports.into_iter().enumerate().map(&mut attach).collect();
         simulation.check();
-        Self { simulation, destination, relays, dead: BTreeSet::new(), wish }
+        Self { simulation, destination, relays, dead: BTreeSet::new(), wish, sink }
     }
 
     /// Lets time pass; relays read their counters when they want to.
@@ -269,8 +280,9 @@ impl World {
     fn assert_bounded(&self) {
         let relays = self.relays.len();
         let footprint = self.simulation.host(self.destination).host.endpoint.footprint();
-        // One channel to each relay, and the application's connection.
-        assert!(footprint.connections <= relays + 1, "{footprint:?}");
+        // One channel to each relay, and the applications' connections.
+        let loads = 1 + usize::from(self.wish.again_at.is_some());
+        assert!(footprint.connections <= relays + loads, "{footprint:?}");
         for (_, id) in &self.relays {
             let host = &self.simulation.host(*id).host;
             let connections = host.endpoint.footprint().connections;
@@ -295,6 +307,12 @@ impl World {
         self.relays[relay].1 = self.simulation.attach(port, relay_host(relay, birth, self.wish.splices));
     }
 
+    /// Crashes the destination; another host with its key and its addresses takes its place, and loads the file anew.
+    pub fn restart_destination(&mut self, seed: u8) {
+        self.simulation.with_host(self.destination, |host, _| host.host.switch_off());
+        self.destination = self.simulation.attach(self.sink, destination_host(&self.wish, seed));
+    }
+
     /// Moves the relay's agent to another address, and runs `app` beside it; call this before the run begins.
     pub fn add_app(&mut self, relay: usize, app: impl host::App + 'static) {
         let address = SocketAddr::new(control(relay, 1).ip(), CONTROL_PORT + 1);
@@ -313,9 +331,23 @@ impl World {
         });
     }
 
+    /// Returns the reports of the destination's applications.
+    pub fn reports(&self) -> Vec<Report> {
+        self.simulation.host(self.destination).host.reports()
+    }
+
     /// Returns the report of the destination's application.
     pub fn report(&self) -> Report {
-        self.simulation.host(self.destination).host.reports().remove(0)
+        self.reports().remove(0)
+    }
+
+    /// Returns the destination's addresses with a subflow that carries new data.
+    pub fn carrying(&self) -> Vec<IpAddr> {
+        let subflows = self.stats().subflows;
+        let regular = subflows
+            .iter()
+            .filter(|subflow| subflow.established_at.is_some() && subflow.closed_at.is_none() && !subflow.backup);
+        regular.map(|subflow| subflow.local.ip()).collect()
     }
 
     /// Returns the statistics of the application's connection at the destination.

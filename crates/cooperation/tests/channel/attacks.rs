@@ -3,13 +3,14 @@
 
 use bytes::Bytes;
 use cooperation::channel::secure::KEPT_BYTES_MAX;
-use cooperation::channel::to_destination::{Offer, ToDestination};
+use cooperation::channel::to_destination::{Advert, ToDestination};
 use cooperation::channel::to_relay::ToRelay;
 use cooperation::channel::{AuthenticationError, ChannelError, Fault, RelayEnd};
 use cooperation::forwarding::range::CumAck;
 use cooperation::relay_selection::energy::EnergyPrice;
 use proptest::prelude::*;
 use units::{Dsn, Instant, Rate};
+use wire::mptcp::Token;
 
 use super::strategies::{to_destination, to_relay, to_source};
 use super::support::{RELAY, ends, identity, received, records, sealed, secure_pair, source_ends};
@@ -107,7 +108,8 @@ proptest! {
         // From then on, nothing passes in either direction.
         prop_assert_eq!(received(&mut destination, &octets), (vec![], Some(error)));
         let ack = CumAck { rcv_nxt: Dsn(0), window_bytes: 0, widened_bytes: 0 };
-        prop_assert!(!destination.send(&ToRelay::CumAck(ack)));
+        let word = ToRelay::CumAck { connection: Token(7), ack };
+        prop_assert!(!destination.send(&word));
     }
 
     #[test]
@@ -149,16 +151,16 @@ fn an_authentic_record_that_is_no_frame_ends_the_channel_too() {
     let (_, mut peer) = secure_pair(1);
     let (mut destination, _) = ends(1);
     let fault = ChannelError::from(Fault::UnknownKind { kind: 0x3f });
-    assert_eq!(received(&mut destination, &sealed(&mut peer, &[4, 0x3f])), (vec![], Some(fault)));
+    assert_eq!(received(&mut destination, &sealed(&mut peer, &[5, 0x3f])), (vec![], Some(fault)));
     assert_eq!(fault.to_string(), "there is no frame of kind 0x3f: is this the port of another service?");
     assert!(!destination.is_open() && destination.peer().is_none());
-    assert_eq!(received(&mut destination, &sealed(&mut peer, &[4, 0x3f])), (vec![], Some(fault)));
+    assert_eq!(received(&mut destination, &sealed(&mut peer, &[5, 0x3f])), (vec![], Some(fault)));
 }
 
 #[test]
 fn before_the_handshake_nothing_is_sent() {
     let mut relay = RelayEnd::responder(&identity(RELAY), [1; 32]);
     assert_eq!(relay.take_octets(), b"ABCH\x02\x02".as_slice());
-    let offer = Offer { at: Instant::ZERO, capacity: Rate::ZERO, local: Rate::ZERO, energy: EnergyPrice::default() };
-    assert!(!relay.send(&ToDestination::Offer(offer)) && relay.take_octets().is_empty());
+    let advert = Advert { at: Instant::ZERO, capacity: Rate::ZERO, local: Rate::ZERO, energy: EnergyPrice::default() };
+    assert!(!relay.send(&ToDestination::Advert(advert)) && relay.take_octets().is_empty());
 }

@@ -1,6 +1,6 @@
 //! Strategies for arbitrary frames.
 
-use cooperation::channel::to_destination::{Delay, Load, Offer, ToDestination};
+use cooperation::channel::to_destination::{Advert, Delay, Load, ToDestination};
 use cooperation::channel::to_relay::ToRelay;
 use cooperation::channel::to_source::ToSource;
 use cooperation::forwarding::range::{CumAck, DsnRange, RangeUpdate};
@@ -15,10 +15,10 @@ fn dsn() -> impl Strategy<Value = Dsn> {
 
 prop_compose! {
     fn range_update()(
-        seq: u64, min in dsn(), above in 0..i64::MAX as u64, rcv_nxt in dsn(), window_bytes in 0..=i64::MAX as u64,
-        part in 1..10_u64,
+        seq: u64, min in dsn(), above in 0..i64::MAX as u64, rcv_nxt in dsn(), own_bytes: u32,
+        widened_bytes in 0..=i64::MAX as u64 - u64::from(u32::MAX),
     ) -> RangeUpdate {
-        let ack = CumAck { rcv_nxt, window_bytes, widened_bytes: window_bytes / part };
+        let ack = CumAck { rcv_nxt, window_bytes: widened_bytes + u64::from(own_bytes), widened_bytes };
         RangeUpdate { range: DsnRange { seq, min, max: min + above }, ack }
     }
 }
@@ -32,8 +32,8 @@ fn rate() -> impl Strategy<Value = Rate> {
 }
 
 prop_compose! {
-    fn offer()(at in instant(), capacity in rate(), local in rate(), nj_per_bit in 0.0..=1e9) -> Offer {
-        Offer { at, capacity, local, energy: EnergyPrice::new(nj_per_bit).unwrap() }
+    fn advert()(at in instant(), capacity in rate(), local in rate(), nj_per_bit in 0.0..=1e9) -> Advert {
+        Advert { at, capacity, local, energy: EnergyPrice::new(nj_per_bit).unwrap() }
     }
 }
 
@@ -51,7 +51,7 @@ prop_compose! {
 
 pub fn to_destination() -> impl Strategy<Value = ToDestination> {
     prop_oneof![
-        offer().prop_map(ToDestination::Offer),
+        advert().prop_map(ToDestination::Advert),
         load().prop_map(ToDestination::Load),
         delay().prop_map(ToDestination::Delay),
     ]
@@ -74,5 +74,9 @@ pub fn to_source() -> impl Strategy<Value = ToSource> {
 }
 
 pub fn to_relay() -> impl Strategy<Value = ToRelay> {
-    prop_oneof![range_update().prop_map(ToRelay::Range), range_update().prop_map(|update| ToRelay::CumAck(update.ack)),]
+    let about = || (any::<u32>().prop_map(Token), range_update());
+    prop_oneof![
+        about().prop_map(|(connection, update)| ToRelay::Range { connection, update }),
+        about().prop_map(|(connection, update)| ToRelay::CumAck { connection, ack: update.ack }),
+    ]
 }

@@ -1,5 +1,6 @@
 //! Differentiated forwarding at fast-ACK relays: downloads in the simulator, watched by its checkers.
 
+mod ending;
 mod stage;
 
 use cooperation::forwarding::hold_queue::HoldLimits;

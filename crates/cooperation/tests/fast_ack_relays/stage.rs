@@ -4,7 +4,7 @@
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::collections::VecDeque;
 
-use cooperation::forwarding::differentiated::Differentiated;
+use cooperation::forwarding::differentiated::{About, Differentiated};
 use cooperation::forwarding::hold_queue::{HoldLimits, HoldStats};
 use cooperation::forwarding::range_keeper::{Announcement, RangeKeeper, RangeSettings};
 use cooperation::relay_selection::RelayId;
@@ -16,6 +16,7 @@ use transport::path_manager::LocalAddress;
 use transport::relay::{FastAckRelay, ForwardingRelay, RelayConfig};
 use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig};
 use units::{Duration, Instant, Rate};
+use wire::mptcp::Token;
 
 const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const SOURCE_HOST: HostId = HostId(0);
@@ -59,6 +60,7 @@ pub struct Stage {
     relays: Vec<MediumId>,
     keeper: RangeKeeper,
     connection: ConnectionId,
+    about: About,
     /// Announcements on their way to the relays.
     words: VecDeque<(Instant, Announcement)>,
     wish: Wish,
@@ -70,13 +72,15 @@ impl Stage {
         let (mut simulation, relays) = build(&wish);
         simulation.run_until(Instant::from_millis(500));
         let now = simulation.now();
-        let (connection, next) = simulation.with_host(DESTINATION_HOST, |host, _| {
+        let (connection, about, next) = simulation.with_host(DESTINATION_HOST, |host, _| {
             let connection = host.endpoint.connections().next().unwrap();
             for path in 1..=CELLULAR_MBPS.len() {
                 let local = SocketAddr::new(destination(path), 0);
                 host.endpoint.add_subflow(connection, local, SocketAddr::new(SOURCE, 80), false, now).unwrap();
             }
-            (connection, host.endpoint.data_sequence(connection).unwrap().1)
+            let token = Token(host.endpoint.stats(connection).unwrap().remote_token.unwrap());
+            let about = About { connection: token, destination: None };
+            (connection, about, host.endpoint.data_sequence(connection).unwrap().1)
         });
         let settings = RangeSettings { capacity_bytes: wish.buffer_bytes, ..RangeSettings::new(RANGE_BYTES) };
         let mut keeper = RangeKeeper::new(settings, next);
@@ -84,10 +88,10 @@ impl Stage {
             let update = keeper.add_relay(now, RelayId(index as u16), wish.limits.size_bytes);
             simulation.with_medium(*medium, |medium: &mut Medium, now| {
                 let (relay, policy) = medium.parts();
-                policy.on_range(update, relay, now);
+                policy.on_range(about, update, relay, now);
             });
         }
-        Self { simulation, relays, keeper, connection, words: VecDeque::new(), wish }
+        Self { simulation, relays, keeper, connection, about, words: VecDeque::new(), wish }
     }
 
     /// Runs for a step, then passes on the destination's announcements and those that have reached the relays.
@@ -111,12 +115,13 @@ impl Stage {
     }
 
     fn tell(&mut self, word: Announcement) {
+        let about = self.about;
         for medium in &self.relays {
             self.simulation.with_medium(*medium, |medium: &mut Medium, now| {
                 let (relay, policy) = medium.parts();
                 match word {
-                    Announcement::Range(update) => policy.on_range(update, relay, now),
-                    Announcement::Ack(ack) => policy.on_ack(ack, relay),
+                    Announcement::Range(update) => policy.on_range(about, update, relay, now),
+                    Announcement::Ack(ack) => policy.on_ack(about, ack, relay),
                 }
             });
         }

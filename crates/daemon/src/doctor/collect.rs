@@ -17,7 +17,9 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::store::{self, Store};
 
-use super::facts::{Chain, GatewayState, Ipv6Forwarding, KernelMptcp, Machine, Manager, UplinkFacts, Vpn, WayFacts};
+use super::facts::{
+    Chain, GatewayState, Ipv6Forwarding, KernelMptcp, Machine, Manager, Rule, UplinkFacts, Vpn, WayFacts,
+};
 
 /// Programs that a join runs, with the names of their Debian packages.
 const PROGRAMS: [(&str, &str); 2] = [("ip", "iproute2"), ("nft", "nftables")];
@@ -52,7 +54,7 @@ pub fn machine() -> Machine {
         clock_unix_s: u64::try_from(clock_gettime(ClockId::Realtime).tv_sec).unwrap_or(0),
         dropping_chains: ruleset.as_ref().map(dropping_chains),
         dropping_rules: ruleset.as_ref().map(dropping_rules),
-        rules_before: ["-4", "-6"].into_iter().flat_map(rules_before).collect(),
+        rules_before: ["ip rule", "ip -6 rule"].into_iter().flat_map(rules_before).collect(),
         vpn: vpn_now(),
         ..Machine::default()
     }
@@ -255,11 +257,13 @@ fn dropping_rules(answer: &Value) -> Vec<Chain> {
     objects().filter_map(chain).collect()
 }
 
-/// Returns the rules of a family that come before the engine's, except the kernel's own first rule.
-fn rules_before(family: &str) -> Vec<String> {
-    let output = program("ip").args([family, "rule", "show"]).stdin(Stdio::null()).process_group(0).output();
+/// Returns the rules of a family that come before the engine's, except the kernel's own first rule. `command` is the one
+/// that shows them.
+fn rules_before(command: &'static str) -> Vec<Rule> {
+    let arguments = command.split(' ').skip(1).chain(["show"]);
+    let output = program("ip").args(arguments).stdin(Stdio::null()).process_group(0).output();
     let shown = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    foreign_rules(&shown)
+    foreign_rules(&shown).into_iter().map(|text| Rule { command, text }).collect()
 }
 
 fn foreign_rules(shown: &str) -> Vec<String> {
@@ -279,19 +283,19 @@ pub fn way_out(device: &str, from: IpAddr, to: IpAddr) -> Option<String> {
     Some(way)
 }
 
-/// Returns the tunnel that takes this host's default route now, if there is one.
+/// Returns the tunnel through which this host reaches the Internet now, if there is one. The kernel is asked, since
+/// VPNs differ in how they get there: by a better default route, by two half routes, or by rules that lead to a table
+/// of their own, as `wg-quick` does.
 pub fn vpn_now() -> Option<Vpn> {
-    let routes = json(program("ip").args(["-j", "route", "show", "table", "main"]))?;
-    vpn(&routes, &json(program("ip").args(["-j", "-d", "link", "show"]))?)
+    // A name server of the root in each family. Nothing is sent there.
+    const FAR: [&str; 2] = ["198.41.0.4", "2001:503:ba3e::2:30"];
+    let links = json(program("ip").args(["-j", "-d", "link", "show"]))?;
+    FAR.into_iter().find_map(|far| vpn(&json(program("ip").args(["-j", "route", "get", far]))?, &links))
 }
 
-/// Returns the tunnel of the best default route, or of the two half routes that VPNs use instead.
-fn vpn(routes: &Value, links: &Value) -> Option<Vpn> {
-    let metric = |route: &Value| route.get("metric").and_then(Value::as_u64).unwrap_or(0);
-    let to = |wanted: &'static str| list(routes).filter(move |route| text(route, "dst") == Some(wanted));
-    let halves = to("0.0.0.0/1").next().or_else(|| to("128.0.0.0/1").next());
-    let route = halves.or_else(|| to("default").min_by_key(|route| metric(route)))?;
-    let interface = text(route, "dev")?;
+/// Returns the tunnel of a route that the kernel has chosen, if it is one.
+fn vpn(route: &Value, links: &Value) -> Option<Vpn> {
+    let interface = list(route).find_map(|route| text(route, "dev"))?;
     let link = list(links).find(|link| text(link, "ifname") == Some(interface))?;
     let kind = text(link.get("linkinfo")?, "info_kind")?;
     // A link to a relay is an uplink like others, and may hold the default route of a host that has no other.
@@ -407,20 +411,21 @@ mod tests {
     }
 
     #[test]
-    fn a_tunnel_counts_if_it_has_the_best_default_route() {
+    fn a_tunnel_counts_if_the_kernel_chooses_it() {
         let links = json!([{"ifname": "usb0"}, {"ifname": "wg0", "linkinfo": {"info_kind": "wireguard"}},
             {"ifname": "veth", "linkinfo": {"info_kind": "veth"}}, {"ifname": "via-zoe", "linkinfo": {"info_kind": "tun"}},
             {"ifname": "via-x", "linkinfo": {"info_kind": "wireguard"}}]);
-        let route = |dst: &str, dev: &str, metric: u64| json!({"dst": dst, "dev": dev, "metric": metric});
-        let of = |routes: Value| vpn(&routes, &links).map(|vpn| vpn.interface);
-        let wg0 = Some("wg0".to_owned());
-        assert_eq!(of(json!([route("default", "usb0", 100), route("default", "wg0", 50)])), wg0);
-        assert_eq!(of(json!([route("default", "usb0", 100), route("0.0.0.0/1", "wg0", 0)])), wg0);
-        assert_eq!(of(json!([route("default", "usb0", 100), route("default", "wg0", 500)])), None);
-        assert_eq!(of(json!([route("default", "veth", 0)])), None);
-        assert_eq!(of(json!([route("default", "via-zoe", 0)])), None, "a relay's");
-        assert_eq!(of(json!([route("default", "via-x", 0)])).as_deref(), Some("via-x"), "only called like a relay's");
-        assert_eq!(of(json!({"dst": "default"})), None);
+        let of = |device: &str| {
+            let route =
+                json!([{"dst": "198.41.0.4", "dev": device, "table": "51820", "prefsrc": "10.8.0.2", "flags": []}]);
+            vpn(&route, &links).map(|vpn| vpn.interface)
+        };
+        assert_eq!(of("wg0").as_deref(), Some("wg0"));
+        assert_eq!((of("usb0"), of("veth"), of("gone")), (None, None, None));
+        assert_eq!(of("via-zoe"), None, "a relay's");
+        assert_eq!(of("via-x").as_deref(), Some("via-x"), "only called like a relay's");
+        assert_eq!(vpn(&json!({"dev": "wg0"}), &links), None);
+        assert_eq!(vpn(&json!([]), &links), None, "no route");
     }
 
     #[test]

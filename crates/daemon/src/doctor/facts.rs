@@ -63,12 +63,21 @@ pub struct Machine {
     pub dropping_chains: Option<Vec<Chain>>,
     /// Foreign chains of any policy with rules that drop or reject; `None` if they could not be read.
     pub dropping_rules: Option<Vec<Chain>>,
-    /// Foreign routing rules that come before the engine's, as `ip rule` shows them.
-    pub rules_before: Vec<String>,
+    /// Foreign routing rules that come before the engine's.
+    pub rules_before: Vec<Rule>,
     /// A tunnel that takes this host's default route.
     pub vpn: Option<Vpn>,
     /// The name servers that this machine's programs ask.
     pub name_servers: Vec<NameServer>,
+}
+
+/// A routing rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Rule {
+    /// The command that shows the rules of its family: `ip rule` or `ip -6 rule`.
+    pub command: &'static str,
+    /// The line that it shows.
+    pub text: String,
 }
 
 /// A name server that `/etc/resolv.conf` names.
@@ -149,10 +158,10 @@ pub struct UplinkFacts {
     pub mtu: u32,
     /// Its addresses with their gateways.
     pub ways: Vec<WayFacts>,
+    /// The program that manages it.
+    pub manager: Option<Manager>,
     /// Whether a name server asked over it knows the root servers, as every one with access to the Internet does;
     /// `None` if none was asked.
-    pub manager: Option<Manager>,
-    /// The program that manages it.
     pub finds_names: Option<bool>,
     /// Whether a strict reverse-path filter applies to it.
     pub has_strict_filter: bool,
@@ -322,6 +331,8 @@ pub struct Join {
     pub base: String,
     /// The uplink of the subflow.
     pub uplink: String,
+    /// The address that was joined, if it is another one: the server forbids joins to its address, and announced this.
+    pub announced: Option<SocketAddr>,
     /// The outcome.
     pub outcome: JoinOutcome,
     /// Number of tries: two if the first was not answered.
@@ -338,6 +349,9 @@ pub enum JoinOutcome {
     Stripped,
     /// The subflow was reset.
     Refused,
+    /// The server forbade joins to its address beforehand (RFC 8684 section 3.1, flag C) and announced no other one.
+    /// Nothing was sent.
+    Forbidden,
     /// Nothing answered.
     #[default]
     Silent,
@@ -353,8 +367,12 @@ pub struct Rate {
     pub uplink: String,
     /// Octets that arrived.
     pub bytes: u64,
-    /// Time in which they arrived.
+    /// Those of them that arrived after the first ones, with which the clock starts.
+    pub timed_bytes: u64,
+    /// Time in which these arrived.
     pub duration: Duration,
+    /// Whether this suffices to tell a rate.
+    pub suffices: bool,
     /// Why the transfer failed.
     pub failed: Option<String>,
     /// If nothing arrived in time: octets that arrived in a second transfer, with packets of at most [`SMALL_MTU`]

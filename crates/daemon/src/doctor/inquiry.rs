@@ -21,6 +21,7 @@ use host::Agent;
 use transport::error::{CloseReason, ConnectError, Violation};
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, SubflowId};
 use units::{Duration, Instant};
+use wire::mptcp::AddressId;
 use wire::{Flags, Payload, Segment, TooBig};
 
 use super::facts::{Inquiry, Join, JoinOutcome, Reached, Spoken};
@@ -33,6 +34,8 @@ const CONFIRM_MAX: Duration = Duration::from_secs(3);
 /// Time limits for a join: two SYNs can be answered at the first try, three at the second.
 const JOIN_MAX: Duration = Duration::from_millis(2_800);
 const JOIN_AGAIN_MAX: Duration = Duration::from_millis(4_500);
+/// Time limit for a server that forbids joins to its address to announce another one.
+const ANNOUNCE_MAX: Duration = Duration::from_secs(1);
 /// Tries of a join that gets no answer: a single one may have been lost.
 const JOIN_TRIES: u32 = 2;
 /// Time limit for the whole inquiry.
@@ -69,6 +72,10 @@ struct Test {
     spoken: Spoken,
     /// The server has ended the connection with MPTCP; if it accepts no further subflow, that says nothing.
     has_ended: bool,
+    /// Addresses that the server announced on the connection with MPTCP.
+    announced: Vec<(AddressId, SocketAddr)>,
+    /// By when it may announce one that is needed.
+    announces_by: Instant,
     /// Orders over whose uplinks subflows are still to be added to the connection with MPTCP, next one last.
     joins_due: Vec<usize>,
     /// Deadlines of the two connections; zero: the wait is over.
@@ -80,7 +87,10 @@ struct Test {
 struct Attempt {
     base: usize,
     over: usize,
-    subflow: SubflowId,
+    /// `None`: the server forbids joins to its address, and has announced no other one yet.
+    subflow: Option<SubflowId>,
+    /// The address that was joined instead of the server's.
+    announced: Option<SocketAddr>,
     tries: u32,
     until: Instant,
     outcome: Option<JoinOutcome>,
@@ -124,6 +134,8 @@ impl Inquirer {
             reached: Reached::Silent,
             spoken: Spoken::Silent,
             has_ended: false,
+            announced: Vec::new(),
+            announces_by: Instant::ZERO,
             joins_due: Vec::new(),
             plain_until: Instant::ZERO,
             mptcp_until: Instant::ZERO,
@@ -159,6 +171,7 @@ impl Inquirer {
                 remote: base.remote,
                 base: base.uplink.clone(),
                 uplink: over.uplink.clone(),
+                announced: attempt.announced,
                 outcome,
                 tries,
             })
@@ -194,13 +207,30 @@ impl Inquirer {
                 };
                 let local = SocketAddr::new(self.tests[over].order.local, 0);
                 let begun = endpoint.add_subflow(connection, local, self.tests[base].order.remote, false, now);
-                let (subflow, until, outcome) = match begun {
-                    Ok(subflow) => (subflow, now + JOIN_MAX, None),
-                    // The server has refused it beforehand. There is no subflow; the first one is nobody's join.
-                    Err(ConnectError::JoinsForbidden(_)) => (SubflowId(0), now, Some(JoinOutcome::Refused)),
+                let (subflow, until) = match begun {
+                    Ok(subflow) => (Some(subflow), now + JOIN_MAX),
+                    Err(ConnectError::JoinsForbidden(_)) => (None, self.tests[base].announces_by.max(now)),
                     Err(_) => continue,
                 };
-                self.attempts.push(Attempt { base, over, subflow, tries: 1, until, outcome });
+                self.attempts.push(Attempt { base, over, subflow, announced: None, tries: 1, until, outcome: None });
+                self.join_announced(base, endpoint, now);
+            }
+        }
+    }
+
+    /// Joins an announced address where the server forbids joins to its own.
+    fn join_announced(&mut self, base: usize, endpoint: &mut Endpoint, now: Instant) {
+        let Some(connection) = self.tests[base].capable else { return };
+        let waits = |attempt: &&mut Attempt| attempt.base == base && attempt.subflow.is_none() && attempt.is_open();
+        for attempt in self.attempts.iter_mut().filter(waits) {
+            let local = SocketAddr::new(self.tests[attempt.over].order.local, 0);
+            let announced = self.tests[base].announced.iter().map(|(_, address)| *address);
+            for remote in announced.filter(|remote| remote.is_ipv4() == local.is_ipv4()) {
+                if let Ok(subflow) = endpoint.add_subflow(connection, local, remote, false, now) {
+                    (attempt.subflow, attempt.announced) = (Some(subflow), Some(remote));
+                    attempt.until = now + JOIN_MAX;
+                    break;
+                }
             }
         }
     }
@@ -209,18 +239,23 @@ impl Inquirer {
     fn repeat_joins(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for attempt in self.attempts.iter_mut().filter(|attempt| attempt.is_open() && attempt.until <= now) {
             let (base, over) = (&self.tests[attempt.base], &self.tests[attempt.over]);
+            let Some(first) = attempt.subflow else {
+                attempt.outcome = Some(JoinOutcome::Forbidden);
+                continue;
+            };
             // If nothing else is answered over this uplink either, a second try says nothing.
             let connection = base.capable.filter(|_| attempt.tries < JOIN_TRIES && over.is_heard());
             let again = connection.and_then(|connection| {
                 let local = SocketAddr::new(over.order.local, 0);
-                let subflow = endpoint.add_subflow(connection, local, base.order.remote, false, now).ok()?;
+                let remote = attempt.announced.unwrap_or(base.order.remote);
+                let subflow = endpoint.add_subflow(connection, local, remote, false, now).ok()?;
                 // The server may count the first subflow if that SYN reached it.
-                let _ = endpoint.remove_subflow(connection, attempt.subflow, now);
+                let _ = endpoint.remove_subflow(connection, first, now);
                 Some(subflow)
             });
             match again {
                 Some(subflow) => {
-                    (attempt.subflow, attempt.until) = (subflow, now + JOIN_AGAIN_MAX);
+                    (attempt.subflow, attempt.until) = (Some(subflow), now + JOIN_AGAIN_MAX);
                     attempt.tries += 1;
                 }
                 None => attempt.outcome = Some(JoinOutcome::Silent),
@@ -230,7 +265,7 @@ impl Inquirer {
 
     fn note_join(&mut self, base: usize, subflow: SubflowId, outcome: Option<JoinOutcome>) {
         let mut open = self.attempts.iter_mut().filter(|attempt| attempt.outcome.is_none());
-        if let Some(attempt) = open.find(|attempt| attempt.base == base && attempt.subflow == subflow) {
+        if let Some(attempt) = open.find(|attempt| attempt.base == base && attempt.subflow == Some(subflow)) {
             attempt.outcome = outcome;
             // An attempt without a meaningful outcome is no longer awaited either.
             attempt.until = Instant::ZERO;
@@ -297,6 +332,11 @@ impl Test {
         self.reached != Reached::Silent || self.spoken != Spoken::Silent
     }
 
+    /// Forgets an announced address.
+    fn forget(&mut self, id: AddressId) {
+        self.announced.retain(|(known, _)| *known != id);
+    }
+
     /// Returns the time of the next action or deadline.
     fn next_at(&self) -> Option<Instant> {
         let waits = |is_open: bool, until: Instant| (is_open && until > Instant::ZERO).then_some(until);
@@ -357,6 +397,7 @@ impl Agent for Inquirer {
             Event::FullyEstablished(connection) => {
                 if let Some(base) = self.by_capable(connection) {
                     self.tests[base].spoken = Spoken::Confirmed;
+                    self.tests[base].announces_by = now + ANNOUNCE_MAX;
                     self.plan_joins(base);
                 }
             }
@@ -364,6 +405,18 @@ impl Agent for Inquirer {
                 let fell = self.by_capable(connection).filter(|base| self.tests[*base].spoken.is_good());
                 if let Some(base) = fell {
                     self.tests[base].spoken = Spoken::FellBack;
+                }
+            }
+            Event::AddressAnnounced { connection, address_id, address } => {
+                if let Some(base) = self.by_capable(connection) {
+                    self.tests[base].forget(address_id);
+                    self.tests[base].announced.push((address_id, address));
+                    self.join_announced(base, endpoint, now);
+                }
+            }
+            Event::AddressWithdrawn { connection, address_id } => {
+                if let Some(base) = self.by_capable(connection) {
+                    self.tests[base].forget(address_id);
                 }
             }
             Event::SubflowEstablished { connection, subflow, .. } => {
@@ -443,4 +496,87 @@ fn hello(order: &Order) -> Bytes {
         return Bytes::from_static(b"SSH-2.0-anabranch_doctor\r\n");
     }
     Bytes::from(format!("HEAD / HTTP/1.1\r\nHost: {}\r\nUser-Agent: anabranch-doctor\r\n", order.server))
+}
+
+#[cfg(test)]
+mod tests {
+    use transport::EndpointConfig;
+    use transport::path_manager::LocalAddress;
+    use wire::mptcp::{CapableFlags, MptcpOption};
+
+    use super::*;
+
+    const SERVER: &str = "198.51.100.1:443";
+
+    /// Forbids joins to the address of the first subflow, as Linux does with
+    /// `net.mptcp.allow_join_initial_addr_port=0`.
+    fn forbid_joins(segment: &mut Segment) {
+        for option in &mut segment.options.mptcp {
+            if let MptcpOption::Capable(capable) = option {
+                capable.flags = capable.flags.union(CapableFlags::NO_JOIN_TO_THIS_ADDRESS);
+            }
+        }
+    }
+
+    /// Asks a server that forbids joins to its address, and announces `announced` a while later. Returns the outcomes
+    /// of joins.
+    fn joins(announced: Option<&str>) -> Vec<JoinOutcome> {
+        const STEP: Duration = Duration::from_millis(10);
+        let order = |uplink: &str, local: &str| Order {
+            uplink: uplink.into(),
+            local: local.parse().unwrap(),
+            server: "s.example:443".into(),
+            remote: SERVER.parse().unwrap(),
+            mtu: 1500,
+        };
+        let orders = vec![order("a", "10.99.0.2"), order("b", "10.99.1.2")];
+        let mut inquirer = Inquirer::new(orders, || ());
+        let local_addresses: Vec<LocalAddress> =
+            ["10.99.0.2", "10.99.1.2"].map(|ip| LocalAddress { ip: ip.parse().unwrap(), backup: false }).into();
+        let mut client = Endpoint::with_seed(EndpointConfig { local_addresses, ..EndpointConfig::default() }, 1);
+        let mut server = Endpoint::with_seed(EndpointConfig::default(), 2);
+        let manual = ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() };
+        let listener = server.listen(SERVER.parse().unwrap(), manual).unwrap();
+        let mut now = Instant::from_secs(1);
+        inquirer.start(&mut client, now);
+        let mut to_announce = Vec::new();
+        while inquirer.done.is_some() {
+            while let Some(mut segment) = client.poll_transmit(now) {
+                forbid_joins(&mut segment);
+                server.handle_segment(segment, now);
+            }
+            while let Some(segment) = inquirer.poll_transmit(now) {
+                server.handle_segment(segment, now);
+            }
+            while let Some(accepted) = server.accept(listener) {
+                to_announce.push((accepted, now + STEP.saturating_mul(10)));
+            }
+            to_announce.retain(|(accepted, at)| {
+                if *at <= now {
+                    let _ = announced.map(|ip| server.announce_address(*accepted, ip.parse().unwrap(), None, now));
+                }
+                *at > now
+            });
+            while let Some(mut segment) = server.poll_transmit(now) {
+                forbid_joins(&mut segment);
+                inquirer.take_segment(&mut segment, now);
+                client.handle_segment(segment, now);
+            }
+            now += STEP;
+            client.handle_timeout(now);
+            server.handle_timeout(now);
+            while let Some(event) = client.poll_event() {
+                inquirer.handle_event(&event, &mut client, now);
+            }
+            inquirer.handle_timeout(&mut client, now);
+        }
+        inquirer.results().1.iter().map(|join| join.outcome).collect()
+    }
+
+    #[test]
+    fn an_announced_address_is_joined_if_the_first_may_not_be() {
+        assert_eq!(joins(Some("198.51.100.2")), [JoinOutcome::Established; 2]);
+        assert_eq!(joins(Some("2001:db8::2")), [JoinOutcome::Forbidden; 2], "another family");
+        assert_eq!(joins(None), [JoinOutcome::Forbidden; 2]);
+    }
 }

@@ -121,8 +121,11 @@ fn describe_uplink(uplink: &UplinkFacts) -> String {
 }
 
 fn describe_rate(rate: &Rate) -> String {
+    if !rate.suffices {
+        return format!("{} arrived, too little to tell a rate: name a larger file", amount(rate.bytes));
+    }
     let seconds = rate.duration.as_secs_f64();
-    let bps = rate.bytes as f64 * 8.0 / seconds.max(1e-3);
+    let bps = rate.timed_bytes as f64 * 8.0 / seconds.max(1e-3);
     let speed = if bps < 1e6 { format!("{:.0} kbit/s", bps * 1e-3) } else { format!("{:.1} Mbit/s", bps * 1e-6) };
     format!("about {speed} ({} in {seconds:.1} s)", amount(rate.bytes))
 }

@@ -9,12 +9,12 @@ use linux::clock::{Clock, Jump, Jumps, Times};
 use linux::driver::Remote;
 use linux::stop::Stop;
 use linux::uplink::plan::UPLINKS_MAX;
-use linux::uplink::{Change, GuardLoss, JanitorLoss, Network, Plumbing, Uplink, Watch, WaysLoss};
+use linux::uplink::{self, Change, GuardLoss, JanitorLoss, Network, Plumbing, Uplink, Watch, WaysLoss};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::{debug, error, info, warn};
-use units::{Duration, Instant, Rate};
+use units::{Duration, Instant};
 
-use super::selection::Measured;
+use super::rates::Rates;
 use super::{ProxyHost, Shared};
 use crate::doctor::POINTER;
 use crate::lock;
@@ -50,7 +50,7 @@ impl EverySecond {
     }
 
     /// Returns the time until the next turn.
-    fn left(&self, now: Instant) -> Duration {
+    pub fn left(&self, now: Instant) -> Duration {
         self.due.saturating_since(now)
     }
 
@@ -73,9 +73,8 @@ pub struct Keeper {
     roster: Shared,
     remote: Remote<ProxyHost>,
     jumps: Jumps,
-    /// Octets that each uplink had carried at the last look, and the time of that look.
-    sums: Vec<u64>,
-    looked_at: Instant,
+    /// Rates of the uplinks, for the selection.
+    rates: Rates,
     /// Measures how long uplinks have been gone.
     clock: Clock,
     /// Uplinks that are gone, and since when.
@@ -125,8 +124,7 @@ impl Keeper {
             roster,
             remote,
             jumps: Jumps::since(Times::now()),
-            sums: Vec::new(),
-            looked_at: Instant::ZERO,
+            rates: Rates::default(),
             clock: Clock::start(),
             gone: BTreeMap::new(),
             silent: BTreeMap::new(),
@@ -235,15 +233,19 @@ impl Keeper {
             return self.lost(&name, format!("cannot be set up ({error})"));
         }
         self.gone.remove(&name);
+        // Before the lock: this runs a program.
+        let there = uplink::addresses_of(&name);
         let mut roster = lock(&self.roster);
         let Some(index) = roster.position(&name) else { return Ok(()) };
+        roster.note_name(&uplink);
+        roster.take_back(index, &uplink);
         let entry = &mut roster.entries[index];
         let was_lost = entry.lost.is_some();
         // The plumbing leaves out a family that the kernel cannot forward.
-        let differ = entry.replace(self.plumbing.paths()[index].uplink.clone());
+        let differ = entry.replace(self.plumbing.paths()[index].uplink.clone(), &there);
         let used = roster.used_of(index).into_iter().filter(|uplink| differ.contains(&uplink.ip)).collect();
+        let what = roster.news_of(index, was_lost);
         drop(roster);
-        let what = if was_lost { "is available and in use" } else { "has changed, and its new settings are in use" };
         info!(uplink = name, "{name} {what}");
         self.change(differ, used)
     }
@@ -271,8 +273,9 @@ impl Keeper {
         let mut roster = lock(&self.roster);
         roster.admit(index, &self.plumbing.paths()[index]);
         let (entry, used) = (roster.entries[index].clone(), roster.used_of(index));
+        let what = roster.news_of_new(index);
         drop(roster);
-        info!(uplink = name, "{name} appeared and is used as primary (anabranch join set {name}=TIER changes that)");
+        info!(uplink = name, "{name} {what} (anabranch join set {name}=TIER changes that)");
         let (addresses, called) = (entry.addresses.clone(), name.to_owned());
         self.remote.call(move |host, _| {
             host.with_app_mut(|proxy, _| addresses.iter().for_each(|ip| proxy.hand_over(*ip, &called)));
@@ -368,6 +371,7 @@ impl Keeper {
         let addresses: Vec<Vec<IpAddr>> = {
             let roster = lock(&self.roster);
             if roster.selection.is_none() {
+                self.rates = Rates::default();
                 return Ok(());
             }
             roster.entries.iter().map(|entry| entry.addresses.clone()).collect()
@@ -379,30 +383,12 @@ impl Keeper {
                 (addresses.iter().map(sum).collect::<Vec<u64>>(), proxy.is_busy(), now)
             })
         })?;
-        let mut roster = lock(&self.roster);
-        let span = now.saturating_since(self.looked_at);
-        let measured: Vec<Measured> = roster
-            .entries
-            .iter()
-            .enumerate()
-            .map(|(index, entry)| {
-                let bytes = sums[index].saturating_sub(self.sums.get(index).copied().unwrap_or(sums[index]));
-                Measured {
-                    tier: entry.tier,
-                    price: entry.price,
-                    usable: entry.lost.is_none(),
-                    rate: Rate::from_bytes_per(bytes, span),
-                }
-            })
-            .collect();
-        (self.sums, self.looked_at) = (sums, now);
-        let changes = roster.selection.as_mut().is_some_and(|selection| selection.look(&measured, busy, now));
-        drop(roster);
+        let changes = self.rates.look(&mut lock(&self.roster), sums, busy, now);
         if !changes {
             return Ok(());
         }
         debug!("other uplinks now carry data for the target bit rate");
-        super::retier(&self.roster, &self.remote)
+        super::retier(Vec::new(), &self.roster, &self.remote)
     }
 
     /// Ends what runs over `addresses`, and starts to use `used`.

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use linux::uplink::{EnginePath, Uplink, Way};
+use linux::uplink::{EnginePath, Former, NO_RELAY, Uplink, Way, staying};
 use units::Rate;
 
 use super::offer::Offer;
@@ -44,6 +44,10 @@ pub struct Entry {
     pub link: Option<LinkStatus>,
     /// History of the relay's offers.
     pub offer: Offer,
+    /// Former addresses from which something may go on.
+    former: Former,
+    /// Whether its interface is used under a new name, which has its tier and price.
+    passed_on: bool,
 }
 
 impl Entry {
@@ -56,6 +60,8 @@ impl Entry {
             lost: path.uplink.ways().next().is_none().then(|| "is not available yet".into()),
             link: None,
             offer: Offer::default(),
+            former: Former::default(),
+            passed_on: false,
         }
     }
 
@@ -64,19 +70,54 @@ impl Entry {
         self.lost.is_some() && self.link.is_none() && (self.tier, self.price) == (Tier::Primary, 0)
     }
 
+    /// Whether it is lost because its interface is now called as that of `found`.
+    fn is_now(&self, found: &Uplink) -> bool {
+        self.lost.is_some() && self.was_renamed_to(found)
+    }
+
+    /// Whether its interface is that of `found` under another name. Absent uplinks have no index.
+    fn was_renamed_to(&self, found: &Uplink) -> bool {
+        let Uplink { interface, index, .. } = &self.uplink;
+        *index != 0 && *index == found.index && *interface != found.interface
+    }
+
+    /// Whether it is spared, since its relay has little left to lend.
+    fn is_spared(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.is_backup)
+    }
+
+    /// Returns the tier that the user has set, or backup if the uplink is spared.
+    pub fn spared_tier(&self) -> Tier {
+        if self.is_spared() { self.tier.max(Tier::Backup) } else { self.tier }
+    }
+
     /// Returns the engine's addresses whose family this uplink can carry.
     pub fn usable(&self) -> impl Iterator<Item = IpAddr> {
         self.addresses.iter().copied().filter(|ip| self.uplink.way(*ip).is_some())
     }
 
-    /// Updates the uplink to `found`. Returns the addresses whose packets take another way than before, or none any
-    /// more.
-    pub fn replace(&mut self, found: Uplink) -> Vec<IpAddr> {
-        let was_lost = self.lost.take().is_some();
+    /// Updates the uplink to `found`, which has the addresses `there`. Returns the engine's addresses whose packets take
+    /// another way than before, or none any more.
+    pub fn replace(&mut self, found: Uplink, there: &[IpAddr]) -> Vec<IpAddr> {
         let before = core::mem::replace(&mut self.uplink, found);
-        let is_another = was_lost || before.index != self.uplink.index;
-        let differs = |ip: &IpAddr| is_another || before.way(*ip) != self.uplink.way(*ip);
+        self.passed_on = false;
+        if self.lost.take().is_some() {
+            // All of it begins anew, from the current addresses.
+            self.former = Former::default();
+            return self.addresses.clone();
+        }
+        let [v4, v6] = self.former.note(&before, &self.uplink, there);
+        let differs = |ip: &IpAddr| if ip.is_ipv4() { v4 } else { v6 };
         self.addresses.iter().copied().filter(differs).collect()
+    }
+
+    /// The same for the kernel's own MPTCP, whose subflows have the uplink's addresses: former ones count for as long as
+    /// the uplink has them. Returns whether it was lost.
+    pub fn replace_for_kernel(&mut self, found: Uplink, there: &[IpAddr]) -> bool {
+        let former = staying(&found, &self.addresses, there);
+        self.addresses = found.ways().map(|way| way.address).chain(former).collect();
+        self.uplink = found;
+        self.lost.take().is_some()
     }
 }
 
@@ -88,15 +129,39 @@ impl Roster {
         Self { device: device.into(), state, entries: paths.iter().zip(tiers).map(entry).collect(), selection: None }
     }
 
-    /// Adds a new uplink at `index`: the next free position, or that of an uplink that is gone.
+    /// Gives the uplink at `index`, which has a known name again, the tier and price that were set under its other name.
+    pub fn take_back(&mut self, index: usize, found: &Uplink) {
+        // It need not be known yet that the other name is gone.
+        let is_heir = |known: &&mut Entry| !known.passed_on && known.was_renamed_to(found);
+        let Some(heir) = self.entries.iter_mut().find(is_heir) else { return };
+        heir.passed_on = true;
+        let settings = (heir.tier, heir.price);
+        (self.entries[index].tier, self.entries[index].price) = settings;
+    }
+
+    /// Adds a new uplink at `index`: the next free position, or that of an uplink that is gone. If it is a renamed one,
+    /// it keeps its tier and price.
     pub fn admit(&mut self, index: usize, path: &EnginePath) {
-        let entry = Entry::new(path, Tier::Primary);
+        let mut entry = Entry::new(path, Tier::Primary);
+        let was_it = |known: &&mut Entry| known.is_now(&path.uplink) && !known.passed_on;
+        if let Some(former) = self.entries.iter_mut().find(was_it) {
+            former.passed_on = true;
+            (entry.tier, entry.price) = (former.tier, former.price);
+        }
         match self.entries.get_mut(index) {
             Some(place) => *place = entry,
             None => self.entries.push(entry),
         }
         if let Some(selection) = &mut self.selection {
             selection.renew(index);
+        }
+        self.note_name(&path.uplink);
+    }
+
+    /// Notes that `found` is usable, for the status of an uplink that is lost because its interface was given this name.
+    pub fn note_name(&mut self, found: &Uplink) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.is_now(found)) {
+            entry.lost = Some(format!("is now called {}", found.interface));
         }
     }
 
@@ -132,26 +197,54 @@ impl Roster {
     /// Returns the effective tier of the uplink at `index`: the tier that the user has set, or backup if the selection
     /// leaves it out or its relay has little left.
     pub fn tier_of(&self, index: usize) -> Tier {
-        let Entry { tier, link, .. } = &self.entries[index];
+        let tier = self.entries[index].spared_tier();
         let carries = self.selection.as_ref().is_none_or(|selection| selection.carries(index));
-        let is_spared = link.as_ref().is_some_and(|link| link.is_backup);
-        if carries && !is_spared { *tier } else { (*tier).max(Tier::Backup) }
+        if carries { tier } else { tier.max(Tier::Backup) }
     }
 
-    /// Returns whether the selection leaves out the uplink at `index`, which by its tier would carry data.
+    /// Returns what the uplink at `index` does now that it is there; follows its name in a sentence.
+    pub fn news_of(&self, index: usize, was_lost: bool) -> String {
+        let what = if was_lost { "is available" } else { "has changed" };
+        match (self.entries[index].tier, was_lost) {
+            (Tier::Never, _) => format!("{what}, but not used, since its tier is never"),
+            _ if self.is_left_out(index) => format!("{what}, and waits as a backup for the target bit rate"),
+            (_, true) => format!("{what} and in use"),
+            (_, false) => format!("{what}, and its new settings are in use"),
+        }
+    }
+
+    /// Returns what a new uplink at `index` does; follows its name in a sentence.
+    pub fn news_of_new(&self, index: usize) -> String {
+        match self.entries[index].tier {
+            Tier::Never => "appeared and is not used, since its tier was never before it was renamed".to_owned(),
+            tier => format!("appeared and is used as {}", tier.name()),
+        }
+    }
+
+    /// Returns whether the selection leaves out the uplink at `index`, which by its tier would carry data, and is not
+    /// spared.
     pub fn is_left_out(&self, index: usize) -> bool {
         let is_chosen = self.selection.as_ref().is_none_or(|selection| selection.carries(index));
-        !is_chosen && self.entries[index].tier < Tier::Backup
+        !is_chosen && self.entries[index].spared_tier() < Tier::Backup
     }
 
     /// Stores the status of a link to a relay. Returns a line for the log if the relay lends differently than before:
     /// the use of its uplink may change then.
     pub fn handle_link(&mut self, status: &LinkStatus) -> Option<String> {
-        let entry = self.entry(&status.interface)?;
+        let index = self.position(&status.interface)?;
+        let entry = &mut self.entries[index];
         let before = entry.link.replace(status.clone());
+        let was_spared = before.as_ref().is_some_and(|before| before.is_backup);
+        if let Some(selection) = self.selection.as_mut().filter(|_| was_spared && !status.is_backup) {
+            selection.try_again(index);
+        }
+        let told = before.as_ref().and_then(LinkStatus::why_not);
         // The reason so far is only that the device has no carrier; the relay's own reason says more.
         if let Some(why) = status.why_not().filter(|_| entry.lost.is_some()) {
             entry.lost = Some(why);
+        } else if !status.is_up && told.is_some() && entry.lost == told {
+            // What a relay stated that is not heard any more need not be true any more.
+            entry.lost = Some(NO_RELAY.into());
         }
         let lent_before = before.map(|before| before.lends).unwrap_or(Some("fully"));
         // That the relay lends no more is logged once: when its device is lost.
@@ -243,6 +336,17 @@ impl Roster {
         done
     }
 
+    /// Makes a change that the user wants. Returns the engine's addresses of the uplinks whose tier it changes.
+    ///
+    /// # Errors
+    /// Those of `change`.
+    pub fn change(&mut self, change: impl FnOnce(&mut Self) -> Result<(), String>) -> Result<Vec<IpAddr>, String> {
+        let before: Vec<Tier> = self.entries.iter().map(|entry| entry.tier).collect();
+        change(self)?;
+        let changed = self.entries.iter().zip(before).filter(|(entry, before)| entry.tier != *before);
+        Ok(changed.flat_map(|(entry, _)| entry.addresses.clone()).collect())
+    }
+
     fn set_one(&mut self, change: &Request) -> Result<(), String> {
         match change {
             Request::SetTier { uplink, tier } => {
@@ -312,6 +416,8 @@ fn named_once(changes: &[Request]) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rates::Rates;
+    use super::super::selection::Measured;
     use super::*;
 
     fn way(address: &str) -> Option<Way> {
@@ -369,6 +475,67 @@ mod tests {
     }
 
     #[test]
+    fn an_interface_that_is_used_under_another_name_is_told_by_it() {
+        let mut roster = roster();
+        let path = |name, index| EnginePath {
+            addresses: vec!["10.99.0.4".parse().unwrap()],
+            uplink: Uplink { index, ..uplink(name) },
+        };
+        roster.entries[1].uplink.index = 4;
+        roster.lose("usb0", "is now called a+b, a name that commands would misread".into());
+        roster.lose("usb1", "is down".into());
+        roster.admit(2, &path("good", 3));
+        let lost = |roster: &Roster, index: usize| roster.entries[index].lost.clone();
+        assert_eq!(lost(&roster, 0).as_deref(), Some("is now called good"));
+        assert_eq!((lost(&roster, 1).as_deref(), lost(&roster, 2)), (Some("is down"), None));
+        // An uplink that never was there has no index to be known by.
+        roster.entries[1].uplink.index = 0;
+        roster.note_name(&Uplink::absent("usb5").unwrap());
+        assert_eq!(lost(&roster, 1).as_deref(), Some("is down"));
+    }
+
+    #[test]
+    fn a_renamed_uplink_keeps_its_tier_and_price() {
+        let path = |name: &str, index| EnginePath {
+            addresses: vec!["10.99.0.4".parse().unwrap()],
+            uplink: Uplink { index, ..uplink(name) },
+        };
+        let mut roster = roster();
+        roster.entries[1].uplink.index = 4;
+        roster.set_tier("usb0", Tier::Never).unwrap();
+        roster.set_price("usb0", 7).unwrap();
+        roster.admit(2, &path("enx02", 5));
+        assert_eq!(roster.tier_of(2), Tier::Primary, "another device");
+        roster.lose("usb0", "is now called enx03".into());
+        roster.admit(3, &path("enx03", 3));
+        let settings = |roster: &Roster, index: usize| (roster.entries[index].tier, roster.entries[index].price);
+        assert_eq!(settings(&roster, 3), (Tier::Never, 7));
+        assert!(roster.used_of(3).is_empty());
+        assert!(roster.news_of_new(3).contains("not used") && roster.news_of_new(2).ends_with("used as primary"));
+        // Renamed once more: what was set last holds.
+        roster.set_tier("enx03", Tier::Secondary).unwrap();
+        roster.lose("enx03", "is now called enx04".into());
+        roster.admit(4, &path("enx04", 3));
+        assert_eq!((settings(&roster, 0), settings(&roster, 4)), ((Tier::Never, 7), (Tier::Secondary, 7)));
+        // It may also take the place of the uplink that it was.
+        roster.lose("enx04", "is now called enx05".into());
+        roster.admit(4, &path("enx05", 3));
+        assert_eq!(settings(&roster, 4), (Tier::Secondary, 7));
+        // Renamed back, before it is known that the other name is gone.
+        roster.set_tier("enx05", Tier::Never).unwrap();
+        let back = path("usb0", 3).uplink;
+        roster.take_back(0, &back);
+        assert_eq!(settings(&roster, 0), (Tier::Never, 7));
+        roster.set_tier("usb0", Tier::Primary).unwrap();
+        roster.take_back(0, &back);
+        assert_eq!(settings(&roster, 0), (Tier::Primary, 7), "once");
+        // What never was there has no number to be known by.
+        roster.entries[0].uplink.index = 0;
+        roster.admit(5, &path("enx06", 0));
+        assert_eq!(settings(&roster, 5), (Tier::Primary, 0));
+    }
+
+    #[test]
     fn addresses_follow_the_families_of_their_uplink() {
         let addresses = ["10.99.0.2", "fd99::2"].map(|ip| ip.parse::<IpAddr>().unwrap());
         let path = EnginePath { addresses: addresses.into(), uplink: Uplink::absent("via-anna").unwrap() };
@@ -376,23 +543,65 @@ mod tests {
         let used = |roster: &Roster| roster.used().iter().map(|uplink| uplink.ip).collect::<Vec<_>>();
         assert!(used(&roster).is_empty(), "it is not there yet");
         let v4 = uplink("via-anna");
-        assert_eq!(roster.entries[0].replace(v4.clone()), addresses, "it is there");
+        let there = ["192.168.42.10", "fd99:62::8"].map(|ip| ip.parse::<IpAddr>().unwrap());
+        let replace = |roster: &mut Roster, found: &Uplink| roster.entries[0].replace(found.clone(), &there);
+        assert_eq!(replace(&mut roster, &v4), addresses, "it is there");
         assert_eq!(used(&roster), addresses[..1]);
         let both = Uplink { v6: way("fd99:62::8"), ..v4.clone() };
-        assert_eq!(roster.entries[0].replace(both.clone()), addresses[1..], "IPv4 goes on");
+        assert_eq!(replace(&mut roster, &both), addresses[1..], "IPv4 goes on");
         assert_eq!(used(&roster), addresses);
-        assert_eq!(roster.entries[0].replace(Uplink { v4: None, ..both.clone() }), addresses[..1]);
+        assert_eq!(replace(&mut roster, &Uplink { v4: None, ..both.clone() }), addresses[..1]);
         assert_eq!(used(&roster), addresses[1..]);
         roster.entries[0].lost = Some("has no carrier".into());
-        assert_eq!(roster.entries[0].replace(both.clone()), addresses, "what ran over it has ended");
-        assert_eq!(roster.entries[0].replace(Uplink { index: 4, ..both }), addresses, "another device");
+        assert_eq!(replace(&mut roster, &both), addresses, "what ran over it has ended");
+        assert_eq!(replace(&mut roster, &Uplink { index: 4, ..both }), addresses, "another device");
     }
 
     #[test]
-    fn a_relay_with_little_left_is_a_backup() {
+    fn an_uplink_that_is_not_used_is_not_said_to_be() {
         let mut roster = roster();
-        let status = |lends: Option<&'static str>, is_backup| LinkStatus {
-            interface: "usb0".into(),
+        assert_eq!(roster.news_of(0, true), "is available and in use");
+        assert_eq!(roster.news_of(0, false), "has changed, and its new settings are in use");
+        roster.set_tier("usb0", Tier::Never).unwrap();
+        assert_eq!(roster.news_of(0, true), "is available, but not used, since its tier is never");
+        roster.set_tier("usb0", Tier::Secondary).unwrap();
+        roster.set_tier("usb1", Tier::Primary).unwrap();
+        roster.set_target(Some(Rate::from_mbps(8))).unwrap();
+        let measured = |tier, mbps| Measured { tier, price: 0, usable: true, rate: Rate::from_mbps(mbps) };
+        let both = [measured(Tier::Secondary, 1), measured(Tier::Primary, 9)];
+        roster.selection.as_mut().unwrap().look(&both, true, units::Instant::from_secs(1));
+        assert_eq!(roster.news_of(0, true), "is available, and waits as a backup for the target bit rate");
+        assert_eq!(roster.news_of(1, true), "is available and in use");
+    }
+
+    #[test]
+    fn what_began_from_a_former_address_goes_on_until_that_is_gone() {
+        let own = ["10.99.0.2", "fd99::2"].map(|ip| ip.parse::<IpAddr>().unwrap());
+        let [first, second] = ["2001:db8::a", "2001:db8::b"].map(|v6| Uplink { v6: way(v6), ..uplink("wwan0") });
+        let path = EnginePath { addresses: own.into(), uplink: first.clone() };
+        let there = ["192.168.42.10", "2001:db8::b", "2001:db8::a"].map(|ip| ip.parse::<IpAddr>().unwrap());
+        let mut roster = Roster::new("anabranch0", Path::new("/state"), &[path], &[Tier::Primary]);
+        assert_eq!(roster.entries[0].replace(second.clone(), &there), [] as [IpAddr; 0]);
+        assert_eq!(roster.entries[0].replace(second.clone(), &there[..2]), own[1..]);
+        // What ended with the uplink does not end once more with the former address.
+        assert_eq!(roster.entries[0].replace(first.clone(), &there), [] as [IpAddr; 0]);
+        roster.entries[0].lost = Some("is down".into());
+        assert_eq!(roster.entries[0].replace(second.clone(), &there), own);
+        assert_eq!(roster.entries[0].replace(second.clone(), &there[..2]), [] as [IpAddr; 0]);
+        // With the kernel's own MPTCP, they are the uplink's.
+        let path = EnginePath { addresses: first.ways().map(|way| way.address).collect(), uplink: first };
+        let mut roster = Roster::new("anabranch-kernel", Path::new("/state"), &[path], &[Tier::Primary]);
+        let entry = &mut roster.entries[0];
+        assert!(!entry.replace_for_kernel(second.clone(), &there));
+        assert_eq!(entry.addresses, there, "the current ones come first");
+        entry.replace_for_kernel(second, &there[..2]);
+        assert_eq!(entry.addresses, there[..2]);
+    }
+
+    /// The status of a link to the relay anna.
+    fn lent(interface: &str, lends: Option<&'static str>, is_backup: bool) -> LinkStatus {
+        LinkStatus {
+            interface: interface.into(),
             relay: "anna".into(),
             key: String::new(),
             slot: 1,
@@ -410,7 +619,39 @@ mod tests {
             owner_bps: None,
             left_bytes: None,
             volume_renews: None,
+        }
+    }
+
+    #[test]
+    fn a_relay_with_little_left_carries_no_target() {
+        let mut roster = roster();
+        roster.set_tier("usb1", Tier::Primary).unwrap();
+        roster.set_target(Some(Rate::from_mbps(8))).unwrap();
+        roster.handle_link(&lent("usb1", Some("fully"), false));
+        let (mut rates, mut sums, mut second) = (Rates::default(), [0, 0], 1000);
+        let mut look = |roster: &mut Roster, seconds| {
+            for _ in 0..seconds {
+                for (index, bytes) in [5_000_000 / 8, 12_000_000 / 8].into_iter().enumerate() {
+                    sums[index] += if roster.tier_of(index) == Tier::Primary { bytes } else { 0 };
+                }
+                rates.look(roster, sums.into(), true, units::Instant::from_secs(second));
+                second += 1;
+            }
+            [0, 1].map(|index| roster.tier_of(index))
         };
+        assert_eq!(look(&mut roster, 60), [Tier::Backup, Tier::Primary], "the relay alone is enough");
+        roster.handle_link(&lent("usb1", Some("as-backup"), true));
+        assert_eq!(look(&mut roster, 2), [Tier::Primary, Tier::Backup]);
+        assert!(!roster.is_left_out(1), "its relay is the reason, not the target");
+        assert_eq!(look(&mut roster, 60), [Tier::Primary, Tier::Backup]);
+        roster.handle_link(&lent("usb1", Some("fully"), false));
+        assert_eq!(look(&mut roster, 60), [Tier::Backup, Tier::Primary]);
+    }
+
+    #[test]
+    fn a_relay_with_little_left_is_a_backup() {
+        let mut roster = roster();
+        let status = |lends, is_backup| lent("usb0", lends, is_backup);
         assert_eq!(roster.handle_link(&status(Some("fully"), false)), None, "as expected");
         assert_eq!(roster.tier_of(0), Tier::Primary);
         assert_eq!(roster.handle_link(&status(Some("as-backup"), true)).unwrap(), "the relay anna as-backup");
@@ -426,6 +667,12 @@ mod tests {
             assert_eq!((why.as_str(), told), ("is not lent now: the relay anna ended", is_news));
         }
         assert_eq!(roster.handle_link(&status(Some("no-battery"), false)).unwrap(), "the relay anna no-battery");
+        // It has ended, or removed this device: what it said last need not hold any more.
+        assert_eq!(roster.handle_link(&LinkStatus { is_up: false, ..status(Some("no-battery"), false) }), None);
+        let lost = roster.entries[0].lost.clone().unwrap();
+        assert!(lost.starts_with("has no relay behind it") && lost.contains("anabranch peers"), "{lost}");
+        assert!(roster.handle_link(&status(Some("ended"), false)).is_some());
+        assert_eq!(roster.entries[0].lost.as_deref(), Some("is not lent now: the relay anna ended"), "it is back");
     }
 
     #[test]
@@ -447,6 +694,16 @@ mod tests {
         roster.set_all(&[tier("usb0", Tier::Never), tier("usb1", Tier::Primary), price("usb1", 2)]).unwrap();
         let now: Vec<_> = roster.entries.iter().map(|entry| (entry.tier, entry.price)).collect();
         assert_eq!(now, [(Tier::Never, 0), (Tier::Primary, 2)]);
+    }
+
+    #[test]
+    fn whose_tier_a_change_changes_is_told() {
+        let (mut roster, target) = (roster(), Some(Rate::from_mbps(8)));
+        let usb0: IpAddr = "10.99.0.2".parse().unwrap();
+        assert_eq!(roster.change(|roster| roster.set_tier("usb0", Tier::Backup)), Ok(vec![usb0]));
+        assert_eq!(roster.change(|roster| roster.set_tier("usb0", Tier::Backup)), Ok(vec![]));
+        assert_eq!(roster.change(|roster| roster.set_target(target)), Ok(vec![]));
+        assert!(roster.change(|roster| roster.set_tier("usb7", Tier::Backup)).is_err());
     }
 
     #[test]

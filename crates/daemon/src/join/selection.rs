@@ -10,7 +10,8 @@
 //! uplinks that are needed, as few carry data as deliver the missing rate.
 //!
 //! An uplink without an estimate carries data, to get one. If less than the target arrives although programs want data,
-//! the active uplinks have shown what they deliver: their estimates fall to that, and others help.
+//! the active uplinks have shown what they deliver, if only nothing: their estimates fall to that, and others help. An
+//! uplink that has delivered nothing is tried again later, beside those that deliver the target.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -27,7 +28,8 @@ const SELECTOR: &str = "ssrs";
 const TOLERANCE: f64 = 0.1;
 /// Seconds of carrying over which the maximum rate is the estimate.
 const WINDOW: usize = 60;
-/// Consecutive seconds below the target, although programs want data, that make a shortfall.
+/// Consecutive seconds below the target, although programs want data, that make a shortfall. Also the seconds for which
+/// an uplink is tried again.
 const SHORTFALL: usize = 5;
 /// Minimum time after a change before the number of uplinks is reduced.
 const REST: Duration = Duration::from_secs(30);
@@ -37,7 +39,7 @@ const BELIEVED_FOR: Duration = Duration::from_secs(600);
 /// Measurements of one uplink over the last second.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// Tier that the user has set.
+    /// Tier that the user has set, or backup while its relay has little left.
     pub tier: Tier,
     /// Price of an octet.
     pub price: u32,
@@ -50,9 +52,30 @@ pub struct Measured {
 /// History of one uplink.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// Rates of the latest seconds in which it carried data, bit/s.
+    /// Rates of the latest seconds in which it was to carry data, bit/s.
     rates: VecDeque<u64>,
     carried_at: Option<Instant>,
+    /// Whether it has delivered nothing when it was last to carry data: the path may be dead, or lead to a portal.
+    failed: bool,
+}
+
+impl Known {
+    /// Returns the estimate, bit/s. An uplink over which nothing has come so far has none, unless it had its chance.
+    fn estimate(&self) -> Option<u64> {
+        let most = self.rates.iter().copied().max().unwrap_or(0);
+        (most > 0 || self.failed).then_some(most)
+    }
+
+    /// Whether it is being tried again after it has delivered nothing.
+    fn is_tried_again(&self) -> bool {
+        self.failed && self.rates.len() < SHORTFALL
+    }
+
+    /// Notes whether it has had a chance of `seconds`, and delivered nothing in them.
+    fn judge(&mut self, seconds: usize) {
+        self.failed |= self.rates.len() >= seconds;
+        self.failed &= self.rates.iter().all(|rate| *rate == 0);
+    }
 }
 
 /// Decides which uplinks carry data.
@@ -99,6 +122,11 @@ impl Selection {
         (self.known[index], self.carries[index]) = (Known::default(), true);
     }
 
+    /// Tries an uplink again that has delivered nothing: it was held back meanwhile.
+    pub fn try_again(&mut self, index: usize) {
+        self.known.get_mut(index).filter(|known| known.failed).into_iter().for_each(|known| known.rates.clear());
+    }
+
     /// Whether the uplink at this position carries data.
     pub fn carries(&self, index: usize) -> bool {
         self.carries.get(index).copied().unwrap_or(true)
@@ -106,8 +134,7 @@ impl Selection {
 
     /// Returns the estimated rate of an uplink.
     pub fn estimate(&self, index: usize) -> Option<Rate> {
-        let most = self.known.get(index)?.rates.iter().copied().max()?;
-        (most > 0).then(|| Rate::from_bps(most))
+        self.known.get(index)?.estimate().map(Rate::from_bps)
     }
 
     /// Takes the measurements of the last second; `busy` means that clients' octets moved in it. Returns whether the
@@ -144,10 +171,11 @@ impl Selection {
             known.rates.push_back(uplink.rate.as_bps());
             keep_latest(&mut known.rates, WINDOW);
             known.carried_at = Some(now);
+            known.judge(WINDOW);
         }
         let is_old = known.carried_at.is_some_and(|at| now.saturating_since(at) > BELIEVED_FOR);
         if is_old || !uplink.usable {
-            *known = Known::default();
+            *known = Known { failed: known.failed && uplink.usable, ..Known::default() };
         }
     }
 
@@ -156,6 +184,7 @@ impl Selection {
         for (known, carries) in self.known.iter_mut().zip(&self.carries) {
             if *carries {
                 keep_latest(&mut known.rates, SHORTFALL);
+                known.judge(SHORTFALL);
             }
         }
     }
@@ -188,8 +217,10 @@ impl Selection {
             }
             if before.saturating_add(sum) >= self.least() {
                 let missing = Rate::from_bps(self.target.as_bps().saturating_sub(before));
-                let chosen = self.choose(&level, missing, now);
-                return Some([cheaper, chosen].concat());
+                let (tried, known): (Vec<usize>, _) =
+                    level.into_iter().partition(|index| self.known.get(*index).is_some_and(Known::is_tried_again));
+                let chosen = self.choose(&known, missing, now);
+                return Some([cheaper, chosen, tried].concat());
             }
             cheaper.extend(level);
         }
@@ -253,6 +284,8 @@ mod tests {
         tiers: Vec<Tier>,
         prices: Vec<u32>,
         mbps: Vec<u64>,
+        /// Which are there, but deliver nothing.
+        silent: Vec<usize>,
         wanted_mbps: u64,
         second: u64,
         changes: usize,
@@ -265,6 +298,7 @@ mod tests {
                 tiers: uplinks.iter().map(|(tier, _)| *tier).collect(),
                 prices: vec![0; uplinks.len()],
                 mbps: uplinks.iter().map(|(_, mbps)| *mbps).collect(),
+                silent: Vec::new(),
                 wanted_mbps: 1000,
                 second: 0,
                 changes: 0,
@@ -277,7 +311,8 @@ mod tests {
                 let mut left = self.wanted_mbps;
                 let measured: Vec<Measured> = (0..self.mbps.len())
                     .map(|index| {
-                        let mbps = if self.selection.carries(index) { self.mbps[index].min(left) } else { 0 };
+                        let carries = self.selection.carries(index) && !self.silent.contains(&index);
+                        let mbps = if carries { self.mbps[index].min(left) } else { 0 };
                         left -= mbps;
                         let (tier, price, usable) = (self.tiers[index], self.prices[index], self.mbps[index] > 0);
                         Measured { tier, price, usable, rate: Rate::from_bps(mbps * 1_000_000) }
@@ -361,6 +396,52 @@ mod tests {
         assert!(second.iter().map(|index| world.mbps[*index]).sum::<u64>() >= 8, "{second:?}");
         world.mbps[first[0]] = 0;
         assert!(!world.run(2).contains(&first[0]), "it is gone");
+    }
+
+    #[test]
+    fn one_that_delivers_nothing_does_not_keep_others_from_helping() {
+        for (tier, price) in [(Secondary, 0), (Primary, 3)] {
+            let mut world = World::new(8, &[(Primary, 4), (Primary, 5), (tier, 10)]);
+            world.prices[2] = price;
+            assert_eq!(world.run(30), [0, 1]);
+            world.silent = vec![1];
+            assert!(world.run(12).contains(&2), "{tier:?} at {price}");
+            assert!(world.run(300).contains(&2), "it stays: {tier:?} at {price}");
+            // From the start.
+            let mut world = World::new(8, &[(Primary, 4), (Primary, 5), (tier, 10)]);
+            (world.prices[2], world.silent) = (price, vec![1]);
+            assert!(world.run(12).contains(&2), "{tier:?} at {price}");
+        }
+    }
+
+    #[test]
+    fn one_that_delivers_nothing_does_not_keep_the_others_from_being_few() {
+        let mut world = World::new(8, &[(Primary, 20), (Primary, 10), (Primary, 5)]);
+        world.silent = vec![2];
+        world.wanted_mbps = 25;
+        assert_eq!(world.run(WINDOW as u64 + 2).len(), 1);
+    }
+
+    #[test]
+    fn one_that_delivered_nothing_is_tried_again_beside_those_that_deliver_enough() {
+        let mut world = World::new(8, &[(Primary, 4), (Primary, 9), (Secondary, 10)]);
+        world.silent = vec![1];
+        assert_eq!(world.run(60), [2]);
+        let (mut seconds, mut without) = (0, 0);
+        // What is known of the first one becomes old as well: that it delivers too little shows in a second or two.
+        for _ in 0..1800 {
+            let carry = world.run(1);
+            seconds += usize::from(carry.contains(&1));
+            without += usize::from(!carry.contains(&2));
+        }
+        assert!((10..200).contains(&seconds) && without < 10, "{seconds} s, {without} s without the secondary");
+        world.silent.clear();
+        assert_eq!(world.run(700), [1], "it delivers, so the secondary does not carry");
+        world.silent = vec![1];
+        assert_eq!(world.run(60), [2]);
+        world.silent.clear();
+        world.selection.try_again(1);
+        assert_eq!(world.run(60), [1], "at once");
     }
 
     #[test]

@@ -97,11 +97,13 @@ impl Wanted {
     /// As [`Self::find`].
     pub(crate) fn rehearse(&self) -> Result<(Vec<Uplink>, Vec<String>)> {
         let chosen = self.choose(false)?;
-        let Seen { mut uplinks, misnamed, .. } = match self.look_for(&[]) {
-            Ok(seen) => seen,
-            // Relays alone are enough.
-            Err(_) if !chosen.is_empty() && self.interfaces.is_empty() => Seen::default(),
-            Err(error) => return Err(self.point(error)),
+        let Seen { mut uplinks, misnamed, .. } = match self.look_beside(&chosen) {
+            Some(seen) => seen?,
+            // None of the relays may be used, and there is nothing else.
+            None if self.interfaces.is_empty() && !chosen.is_empty() => {
+                check_usable(&[], &[], &[]).map(|()| Seen::default())?
+            }
+            None => self.look_for(&[]).map_err(|error| self.point(error))?,
         };
         let absent = chosen.iter().map(|chosen| Uplink::absent(&chosen.interface));
         uplinks.extend(absent.collect::<Result<Vec<_>>>()?);
@@ -113,6 +115,20 @@ impl Wanted {
             )
         });
         Ok((uplinks, notes.chain(misnamed).collect()))
+    }
+
+    /// Returns the interfaces, which may be absent, if one of the relays `chosen` may be used: that is enough. `None` if
+    /// none may.
+    fn look_beside(&self, chosen: &[Chosen]) -> Option<Result<Seen>> {
+        chosen.iter().find(|chosen| chosen.tier != Tier::Never)?;
+        let see = || {
+            let Names { named, misnamed } = self.names(chosen)?;
+            let (interfaces, _) = named.split_at(named.len() - chosen.len());
+            let (names, tiers) = interfaces.iter().cloned().unzip::<_, _, Vec<String>, Vec<Tier>>();
+            let (uplinks, wrong) = uplink::discover_named(&names)?;
+            Ok(Seen { uplinks, tiers, wrong, misnamed })
+        };
+        Some(see())
     }
 
     /// Returns the wanted relays. Leaves out those that another `anabranch join` uses, and logs this if `tells`. If the
@@ -141,7 +157,8 @@ impl Wanted {
         if self.interfaces.is_empty() || self.interfaces.iter().any(is_there) { pointed(error) } else { error }
     }
 
-    fn look_for(&self, lent: &[Chosen]) -> Result<Seen> {
+    /// Returns the names of the interfaces, those of relays last.
+    fn names(&self, lent: &[Chosen]) -> Result<Names> {
         let (mut named, mut misnamed) = (self.interfaces.clone(), Vec::new());
         if self.is_everything() {
             let plain = match uplink::discover_all() {
@@ -155,6 +172,11 @@ impl Wanted {
             named.extend(plain.into_iter().map(|uplink| (uplink.interface, Tier::Primary)));
         }
         named.extend(lent.iter().map(|chosen| (chosen.interface.clone(), chosen.tier)));
+        Ok(Names { named, misnamed })
+    }
+
+    fn look_for(&self, lent: &[Chosen]) -> Result<Seen> {
+        let Names { named, misnamed } = self.names(lent)?;
         if named.is_empty() {
             return Err(Error::Unready(
                 "no uplink: no interface reaches the Internet, and another `anabranch join` uses the relays".into(),
@@ -180,6 +202,13 @@ fn check_usable(uplinks: &[Uplink], tiers: &[Tier], wrong: &[String]) -> Result<
     // One that may be used can come later: the same command works then. Each line begins with a name.
     let is_of_one = |line: &&String| allowed().any(|uplink| line.split(' ').next() == Some(&uplink.interface));
     Err(Error::Unready(wrong.iter().filter(is_of_one).cloned().collect::<Vec<_>>().join("; ")))
+}
+
+/// Interfaces, and devices of relays, that may be there or not.
+struct Names {
+    named: Vec<(String, Tier)>,
+    /// As in [`Seen`].
+    misnamed: Vec<String>,
 }
 
 /// Interfaces, and devices of relays, that were found.
@@ -211,9 +240,32 @@ fn explained(error: Error, statuses: &[LinkStatus]) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use cooperation::channel::Identity;
     use linux::uplink::Way;
 
     use super::*;
+    use crate::store::Relay;
+
+    #[test]
+    fn a_rehearsal_beside_a_relay_does_without_interfaces() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = Identity::from_secret([1; 32]).public();
+        let relay = Relay { name: "anna".parse().unwrap(), key, slot: 1, address: "192.168.7.1".parse().unwrap() };
+        Store::at(folder.path()).change_peers(|peers| Ok(peers.add_relay(relay))).unwrap();
+        let rehearse = |interface: Option<Tier>, relay: Tier| {
+            let interfaces = interface.into_iter().map(|tier| ("usb93".to_owned(), tier)).collect();
+            let relays = vec![RelayChoice { name: "anna".into(), address: None, tier: relay }];
+            let wanted = Wanted { interfaces, relays, state: folder.path().into() };
+            wanted.rehearse().map(|(uplinks, _)| uplinks.into_iter().map(|it| it.interface).collect::<Vec<_>>())
+        };
+        for tier in [Tier::Primary, Tier::Never] {
+            assert_eq!(rehearse(Some(tier), Tier::Backup).unwrap(), ["usb93", "via-anna"]);
+        }
+        assert_eq!(rehearse(None, Tier::Primary).unwrap(), ["via-anna"]);
+        let why = rehearse(Some(Tier::Primary), Tier::Never).unwrap_err().to_string();
+        assert!(why.contains("usb93 does not exist"), "{why}");
+        assert!(matches!(rehearse(None, Tier::Never), Err(Error::Usage(_))));
+    }
 
     #[test]
     fn an_absent_uplink_that_may_be_used_can_come_later() {

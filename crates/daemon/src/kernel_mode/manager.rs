@@ -12,93 +12,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 
-use linux::mptcp::{Ends, Event, Origin, Socket, State};
+use linux::mptcp::{Ends, Event, Socket, State};
 use serde::Serialize;
 use units::{Duration, Instant};
 
-use crate::proxy::choice::Tier;
+use super::connection::{Attempt, BIRTH, Connection, Orders, Subflow, Unanswered, uplink_of};
+pub use super::connection::{Command, View};
+use super::silence::Name;
 
-/// Pause after a failure: initial and maximum.
-const PAUSE_FIRST: Duration = Duration::from_secs(1);
-const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// A subflow with a shorter life does not count as established. A server at its limit of subflows answers the handshake
-/// and then resets.
-const BIRTH: Duration = Duration::from_millis(250);
 /// The end of a subflow that lived this long is no failure: the pause starts again from its initial value.
 const SUCCESS: Duration = Duration::from_secs(10);
-/// Time limit for a handshake before the attempt counts as failed: two repetitions of a SYN.
-const PATIENCE: Duration = Duration::from_secs(8);
 /// Maximum number of peer addresses per connection.
 const REMOTES_MAX: usize = 8;
 /// Maximum number of managed connections; further ones keep their first subflow.
 const CONNECTIONS_MAX: usize = 65_536;
 /// Maximum number of known subflows per connection.
 const SUBFLOWS_MAX: usize = 64;
-
-/// A command for the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// Creates a subflow of the connection `token` over the uplink at position `uplink`.
-    Create {
-        /// The connection.
-        token: u32,
-        /// The uplink's position.
-        uplink: usize,
-        /// The local end.
-        from: Origin,
-        /// The remote end.
-        to: SocketAddr,
-    },
-    /// Ends a subflow.
-    Destroy {
-        /// The connection.
-        token: u32,
-        /// The subflow.
-        ends: Ends,
-    },
-    /// Announces a local address to the peer.
-    Announce {
-        /// The connection.
-        token: u32,
-        /// The address.
-        ip: IpAddr,
-        /// Its identifier.
-        id: u8,
-    },
-    /// Withdraws a local address.
-    Withdraw {
-        /// The connection.
-        token: u32,
-        /// The address.
-        ip: IpAddr,
-        /// Its identifier.
-        id: u8,
-    },
-    /// Makes a subflow a backup or regular.
-    SetBackup {
-        /// The connection.
-        token: u32,
-        /// The subflow.
-        ends: Ends,
-        /// True for backup.
-        backup: bool,
-    },
-}
-
-/// The current state of an uplink.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct View {
-    /// Its interface index.
-    pub interface: u32,
-    /// Its addresses, at most one per family.
-    pub addresses: Vec<IpAddr>,
-    /// Its tier.
-    pub tier: Tier,
-    /// Whether it can be used now.
-    pub is_usable: bool,
-    /// Whether connections without a bound interface begin here.
-    pub is_default: bool,
-}
 
 /// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -124,58 +53,8 @@ pub struct Manager {
     touched: BTreeSet<u32>,
     /// Times at which connections are due. Entries of connections that have ended stay until their time.
     due: BTreeSet<(Instant, u32)>,
-}
-
-#[derive(Debug)]
-struct Connection {
-    /// Destinations of further subflows, with the peer's address identifiers.
-    remotes: Vec<(u8, SocketAddr)>,
-    /// Remote port of the first subflow.
-    port: u16,
-    is_server: bool,
-    /// [`Manager::adopt`] found it; the kernel's own path manager may be in charge of it.
-    is_found: bool,
-    subflows: Vec<Subflow>,
-    attempts: Vec<Attempt>,
-    /// Local addresses that the peer knows, with their identifiers.
-    announced: Vec<(IpAddr, u8)>,
-    orders: Orders,
-    /// Its time in [`Manager::due`].
-    due: Option<Instant>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Subflow {
-    ends: Ends,
-    interface: Option<u32>,
-    /// `None` if unknown, because the kernel has refused to set it, or because the subflow was found.
-    backup: Option<bool>,
-    since: Instant,
-    /// Whether the kernel has refused to set its priority.
-    is_refused: bool,
-    /// Its uplink was lost, or it is being ended. It may still look alive for a long time.
-    is_doomed: bool,
-}
-
-/// Attempts over one uplink.
-#[derive(Clone, Copy, Debug, Default)]
-struct Attempt {
-    failures: u32,
-    /// Number of attempts at which the peer's address failed. A subflow that has lived says nothing against its address.
-    unanswered: u32,
-    not_before: Instant,
-    pending_until: Option<Instant>,
-    /// Whether there has been a subflow before.
-    had_one: bool,
-    /// Attempts that count as failed because they took too long, while the kernel still waits for an answer.
-    late: u32,
-}
-
-/// Announcements, withdrawals and priorities of a connection that the kernel has refused: they stay due.
-#[derive(Clone, Copy, Debug, Default)]
-struct Orders {
-    failures: u32,
-    again_at: Option<Instant>,
+    /// Attempts that were not answered in time.
+    unanswered: Vec<Unanswered>,
 }
 
 impl Manager {
@@ -243,6 +122,7 @@ impl Manager {
                     since: now,
                     is_refused: false,
                     is_doomed: false,
+                    is_doubted: false,
                 };
                 self.add(token, subflow, is_server, no_join);
             }
@@ -276,6 +156,7 @@ impl Manager {
                         since: now,
                         is_refused: false,
                         is_doomed: false,
+                        is_doubted: false,
                     });
                 }
                 if let Some(index) = index {
@@ -286,6 +167,39 @@ impl Manager {
             // The owner then calls `adopt`.
             Event::Lost => {}
         }
+    }
+
+    /// Handles that nothing is heard over subflows although their connections get on: others are to take their places. A
+    /// server leaves that to its client. Returns those for which it is tried.
+    pub fn doubt(&mut self, quiet: &[Name], now: Instant) -> BTreeSet<Name> {
+        let mut of: BTreeMap<u32, Vec<Ends>> = BTreeMap::new();
+        quiet.iter().for_each(|(token, ends)| of.entry(*token).or_default().push(*ends));
+        let mut tried = BTreeSet::new();
+        for (token, ends) in of {
+            let Some(connection) = self.connections.get_mut(&token) else { continue };
+            if !connection.is_server && !connection.is_found {
+                tried.extend(connection.doubt(&ends, &self.uplinks, now).into_iter().map(|ends| (token, ends)));
+                self.touched.insert(token);
+            }
+        }
+        tried
+    }
+
+    /// Returns whether any connection lacks a subflow over an uplink, so that attempts will show when it is heard.
+    pub fn lacks_any(&self, uplink: usize) -> bool {
+        self.connections.values().any(|connection| connection.lacks(uplink, &self.uplinks))
+    }
+
+    /// Handles that something is heard again over a subflow that may be in doubt.
+    pub fn believe(&mut self, token: u32, ends: Ends) {
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        connection.subflows.iter_mut().filter(|subflow| subflow.ends == ends).for_each(|it| it.is_doubted = false);
+        self.touched.insert(token);
+    }
+
+    /// Returns the attempts that were not answered since the last call.
+    pub fn take_unanswered(&mut self) -> Vec<Unanswered> {
+        core::mem::take(&mut self.unanswered)
     }
 
     fn add(&mut self, token: u32, subflow: Subflow, is_server: bool, no_join: bool) {
@@ -316,8 +230,8 @@ impl Manager {
         let interface = subflow.and_then(|subflow| subflow.interface);
         let Some(index) = uplink_of(&self.uplinks, ends.local.ip(), interface) else { return };
         match subflow {
-            // The manager ends it or was about to.
-            Some(subflow) if subflow.is_doomed => connection.attempt(index).had_one = true,
+            // The manager ends it or was about to, or another one is on its way.
+            Some(subflow) if subflow.is_doomed || subflow.is_doubted => connection.attempt(index).had_one = true,
             Some(subflow) => {
                 let (attempt, lived) = (connection.attempt(index), now.saturating_since(subflow.since));
                 if lived >= BIRTH {
@@ -330,6 +244,8 @@ impl Manager {
                     attempt.failures = 0;
                 }
                 attempt.fail(now);
+                // It was answered, although the server has no room for it: the uplink lives.
+                connection.believe(index, &self.uplinks);
             }
             // Of those without an answer, the oldest end first.
             None if connection.attempt(index).late > 0 => connection.attempt(index).late -= 1,
@@ -338,6 +254,8 @@ impl Manager {
                 self.totals.failed += 1;
                 connection.attempt(index).unanswered += 1;
                 connection.attempt(index).fail(now);
+                // Whoever refuses this one may still carry the one in doubt.
+                connection.believe(index, &self.uplinks);
             }
             None => {}
         }
@@ -413,7 +331,15 @@ impl Manager {
             let State::Subflow { token, .. } = socket.state else { continue };
             let (ends, interface) = (socket.ends, socket.interface);
             let known = self.connections.get(&token).and_then(|connection| connection.subflow(ends)).copied();
-            let found = Subflow { ends, interface, backup: None, since: now, is_refused: false, is_doomed: false };
+            let found = Subflow {
+                ends,
+                interface,
+                backup: None,
+                since: now,
+                is_refused: false,
+                is_doomed: false,
+                is_doubted: false,
+            };
             living.entry(token).or_default().push(known.unwrap_or(found));
         }
         let closed = self.connections.iter().filter(|(token, _)| !living.contains_key(token));
@@ -445,9 +371,12 @@ impl Manager {
         for token in core::mem::take(&mut self.touched) {
             let Some(connection) = self.connections.get_mut(&token) else { continue };
             let before = commands.len();
+            let unanswered = connection.expire(&self.uplinks, now);
+            self.totals.failed += unanswered.len() as u64;
+            self.unanswered.extend(unanswered);
             // Whether a connection that began before is a server's is a guess.
             if !connection.is_server && !connection.is_found {
-                connection.doom_surplus(&self.uplinks);
+                connection.doom_surplus(&self.uplinks, now);
             }
             connection.prune(token, &self.uplinks, &mut commands);
             // A server only announces addresses. A connection whose local port has no listener is a client's.
@@ -492,268 +421,4 @@ fn token_of(event: Event) -> Option<u32> {
         | Event::SubflowClosed { token, .. } => Some(token),
         Event::Lost => None,
     }
-}
-
-impl Command {
-    /// Returns whether it is one of those that [`Orders`] are about.
-    fn is_order(&self) -> bool {
-        matches!(self, Self::Announce { .. } | Self::Withdraw { .. } | Self::SetBackup { .. })
-    }
-}
-
-impl Orders {
-    /// Notes whether any is given now.
-    fn begin(&mut self, is_any: bool, now: Instant) {
-        match is_any {
-            true => self.again_at = self.again_at.filter(|at| *at > now),
-            false => *self = Self::default(),
-        }
-    }
-
-    /// Returns whether they were refused at an earlier time.
-    fn was_refused(&self) -> bool {
-        self.failures > 0 && self.again_at.is_none()
-    }
-
-    /// Notes a refusal. Several at the same time count once.
-    fn fail(&mut self, now: Instant) {
-        if self.again_at.is_none() {
-            self.again_at = Some(now + pause_after(self.failures));
-            self.failures = self.failures.saturating_add(1);
-        }
-    }
-}
-
-/// Returns the pause after a failure that follows so many others.
-fn pause_after(failures: u32) -> Duration {
-    PAUSE_FIRST.saturating_mul(1 << failures.min(10)).min(PAUSE_MAX)
-}
-
-impl View {
-    fn is_wanted(&self) -> bool {
-        self.is_usable && self.tier != Tier::Never
-    }
-
-    fn has_ways_of(&self, other: &Self) -> bool {
-        self.interface == other.interface && self.addresses == other.addresses
-    }
-}
-
-impl Attempt {
-    /// Returns the number of attempts for whose answer the kernel waits.
-    fn open(&self) -> u32 {
-        self.late.saturating_add(u32::from(self.pending_until.is_some()))
-    }
-
-    /// Notes that one has succeeded, the present one or a late one.
-    fn succeed(&mut self) {
-        (self.pending_until, self.late) = (None, self.open().saturating_sub(1));
-    }
-
-    /// Notes that the present one takes too long.
-    fn time_out(&mut self, now: Instant) {
-        self.late = self.open();
-        self.unanswered = self.unanswered.saturating_add(1);
-        self.fail(now);
-    }
-
-    fn fail(&mut self, now: Instant) {
-        *self = Self {
-            failures: self.failures.saturating_add(1),
-            not_before: now + pause_after(self.failures),
-            pending_until: None,
-            ..*self
-        };
-    }
-}
-
-impl Connection {
-    fn attempt(&mut self, uplink: usize) -> &mut Attempt {
-        if self.attempts.len() <= uplink {
-            self.attempts.resize(uplink + 1, Attempt::default());
-        }
-        &mut self.attempts[uplink]
-    }
-
-    /// Returns the number of subflows that the manager asked for and that have not been answered.
-    fn pending(&self) -> u64 {
-        self.attempts.iter().filter(|attempt| attempt.pending_until.is_some()).count() as u64
-    }
-
-    fn subflow(&self, ends: Ends) -> Option<&Subflow> {
-        self.subflows.iter().find(|subflow| subflow.ends == ends)
-    }
-
-    /// Returns when the next attempt is due or a pending one times out, or refused orders are due.
-    fn deadline(&self, uplinks: &[View]) -> Option<Instant> {
-        let attempts = if self.is_server { None } else { self.attempts_deadline(uplinks) };
-        attempts.into_iter().chain(self.orders.again_at).min()
-    }
-
-    fn attempts_deadline(&self, uplinks: &[View]) -> Option<Instant> {
-        let wanted = uplinks.iter().enumerate().filter(|(index, uplink)| {
-            uplink.is_wanted() && self.ends_over(uplink, 0).is_some() && !self.carried_by(*index, uplinks)
-        });
-        let due = wanted.filter_map(|(index, _)| {
-            let attempt = self.attempts.get(index)?;
-            attempt.pending_until.or((attempt.failures > 0).then_some(attempt.not_before))
-        });
-        due.min()
-    }
-
-    fn carried_by(&self, uplink: usize, uplinks: &[View]) -> bool {
-        self.subflows.iter().any(|subflow| !subflow.is_doomed && subflow.uplink(uplinks) == Some(uplink))
-    }
-
-    /// Dooms all subflows from an address of an uplink but the oldest. A server leaves their number to its client.
-    fn doom_surplus(&mut self, uplinks: &[View]) {
-        let place = |subflow: &Subflow| (subflow.uplink(uplinks), subflow.ends.local.ip());
-        for at in 0..self.subflows.len() {
-            let own = self.subflows[at];
-            let is_older = |(other_at, other): (usize, &Subflow)| {
-                !other.is_doomed && place(other) == place(&own) && (other.since, other_at) < (own.since, at)
-            };
-            let has_older = own.uplink(uplinks).is_some() && self.subflows.iter().enumerate().any(is_older);
-            self.subflows[at].is_doomed |= has_older;
-        }
-    }
-
-    /// Adjusts priorities to the tiers, and ends unwanted subflows if another subflow stays.
-    fn prune(&mut self, token: u32, uplinks: &[View], commands: &mut Vec<Command>) {
-        let is_unwanted = |subflow: &Subflow| {
-            let uplink = subflow.uplink(uplinks).map(|index| &uplinks[index]);
-            subflow.is_doomed || uplink.is_some_and(|uplink| !uplink.is_wanted())
-        };
-        let something_stays = self.subflows.iter().any(|subflow| !is_unwanted(subflow));
-        for subflow in &mut self.subflows {
-            let ends = subflow.ends;
-            if is_unwanted(subflow) {
-                if something_stays {
-                    // So the event of its end does not count as a failure.
-                    subflow.is_doomed = true;
-                    commands.push(Command::Destroy { token, ends });
-                }
-                continue;
-            }
-            let Some(uplink) = subflow.uplink(uplinks).map(|index| &uplinks[index]) else { continue };
-            let backup = uplink.tier == Tier::Backup;
-            if subflow.backup != Some(backup) {
-                subflow.backup = Some(backup);
-                commands.push(Command::SetBackup { token, ends, backup });
-            }
-        }
-    }
-
-    /// Announces the addresses that the peer can reach, and withdraws all others.
-    fn announce(&mut self, token: u32, uplinks: &[View], ids: &mut Vec<IpAddr>, commands: &mut Vec<Command>) {
-        let Some(peer) = self.subflows.first().map(|subflow| subflow.ends.remote.ip()) else { return };
-        let usable = uplinks.iter().filter(|uplink| uplink.is_wanted()).flat_map(|uplink| &uplink.addresses);
-        let wanted: Vec<IpAddr> = usable.filter(|ip| may_reach(peer, **ip)).copied().collect();
-        self.announced.retain(|(ip, id)| {
-            let stays = wanted.contains(ip);
-            if !stays {
-                commands.push(Command::Withdraw { token, ip: *ip, id: *id });
-            }
-            stays
-        });
-        for ip in wanted {
-            let is_known = self.announced.iter().any(|(known, _)| *known == ip);
-            if !is_known && self.subflows.iter().all(|subflow| subflow.ends.local.ip() != ip) {
-                let id = id_of(ip, ids);
-                self.announced.push((ip, id));
-                commands.push(Command::Announce { token, ip, id });
-            }
-        }
-    }
-
-    /// Creates the subflows that are missing.
-    fn extend(
-        &mut self,
-        token: u32,
-        uplinks: &[View],
-        ids: &mut Vec<IpAddr>,
-        totals: &mut Totals,
-        now: Instant,
-        commands: &mut Vec<Command>,
-    ) {
-        for (index, uplink) in uplinks.iter().enumerate().filter(|(_, uplink)| uplink.is_wanted()) {
-            if self.carried_by(index, uplinks) {
-                continue;
-            }
-            let attempt = self.attempt(index);
-            if attempt.pending_until.is_some_and(|until| until <= now) {
-                totals.failed += 1;
-                attempt.time_out(now);
-            }
-            if attempt.pending_until.is_some() || attempt.not_before > now {
-                continue;
-            }
-            let unanswered = attempt.unanswered;
-            let Some((ip, to)) = self.ends_over(uplink, unanswered) else { continue };
-            let attempt = self.attempt(index);
-            attempt.pending_until = Some(now + PATIENCE);
-            totals.created += 1;
-            totals.remade += u64::from(attempt.had_one);
-            let from =
-                Origin { ip, id: id_of(ip, ids), interface: uplink.interface, backup: uplink.tier == Tier::Backup };
-            commands.push(Command::Create { token, uplink: index, from, to });
-        }
-    }
-
-    /// Returns an address of the uplink and one of the peer, of the same family: after each attempt without a subflow, the
-    /// peer's next.
-    fn ends_over(&self, uplink: &View, unanswered: u32) -> Option<(IpAddr, SocketAddr)> {
-        let ends = || {
-            self.remotes.iter().filter_map(|(_, remote)| {
-                let own = uplink.addresses.iter().find(|ip| ip.is_ipv4() == remote.is_ipv4())?;
-                Some((*own, *remote))
-            })
-        };
-        ends().nth((unanswered as usize).checked_rem(ends().count())?)
-    }
-}
-
-impl Subflow {
-    fn uplink(&self, uplinks: &[View]) -> Option<usize> {
-        uplink_of(uplinks, self.ends.local.ip(), self.interface)
-    }
-}
-
-fn uplink_of(uplinks: &[View], local: IpAddr, interface: Option<u32>) -> Option<usize> {
-    match interface {
-        Some(number) => uplinks.iter().position(|uplink| uplink.interface == number),
-        None => {
-            let has = |uplink: &View| uplink.addresses.contains(&local);
-            let default = uplinks.iter().position(|uplink| has(uplink) && uplink.is_default);
-            default.or_else(|| uplinks.iter().position(has))
-        }
-    }
-}
-
-/// Returns whether a peer can use an address: private addresses are only announced to peers in private networks.
-fn may_reach(peer: IpAddr, own: IpAddr) -> bool {
-    let is_private = |ip: IpAddr| match ip {
-        IpAddr::V4(ip) => {
-            let [first, second, ..] = ip.octets();
-            // 100.64.0.0/10 lies between carriers and their customers (RFC 6598).
-            ip.is_private() || ip.is_link_local() || (first == 100 && second & 0xc0 == 64)
-        }
-        IpAddr::V6(ip) => ip.segments()[0] & 0xfe00 == 0xfc00,
-    };
-    peer.is_ipv4() == own.is_ipv4() && (is_private(peer) || !is_private(own))
-}
-
-/// Returns the identifier of a local address. The kernel knows an address by one identifier for a connection's whole
-/// life, so an address has the same identifier in all connections.
-fn id_of(ip: IpAddr, ids: &mut Vec<IpAddr>) -> u8 {
-    let position = ids.iter().position(|known| *known == ip).unwrap_or_else(|| {
-        // After 254 addresses numbering restarts; the kernel refuses commands for connections with the old numbers.
-        if ids.len() >= 254 {
-            ids.clear();
-        }
-        ids.push(ip);
-        ids.len() - 1
-    });
-    // 0 belongs to the first subflow.
-    u8::try_from(position + 1).unwrap_or(u8::MAX)
 }

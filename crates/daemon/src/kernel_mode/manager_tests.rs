@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use linux::mptcp::{Ends, Event, Origin, Socket, State, Traffic};
 use units::{Duration, Instant};
 
+use super::connection::Unanswered;
 use super::manager::{Command, Manager, View};
 use crate::proxy::choice::Tier;
 
@@ -112,6 +113,8 @@ fn a_handshake_without_an_answer_is_a_failure() {
     assert_eq!(manager.deadline(), Some(at(9)));
     assert_eq!(creates(&manager.commands(at(9))), [1]);
     assert_eq!(manager.totals().failed, 1);
+    // The server may be one that nobody reaches over this uplink.
+    assert_eq!(manager.take_unanswered(), [Unanswered { uplink: 1, begun: at(0), had_subflow: false }]);
 }
 
 /// The kernel repeats a SYN for longer than the manager waits, so all attempts over a path that heals succeed at once.
@@ -342,6 +345,34 @@ fn a_server_opens_nothing_and_tells_its_addresses_to_who_may_reach_them() {
 }
 
 #[test]
+fn a_former_address_that_stays_keeps_its_subflows_and_what_begins_has_the_new_one() {
+    let (mut manager, _) = begun(Tier::Primary);
+    established(&mut manager, 2, 2000, false, at(0));
+    let [first, former] = ["192.168.2.77", "192.168.2.10"].map(|ip| ip.parse().unwrap());
+    let mut uplinks = views(Tier::Primary);
+    uplinks[1].addresses = vec![first, former];
+    manager.set_uplinks(uplinks.clone());
+    assert_eq!(manager.commands(at(1)), []);
+    let ends = Ends { local: "192.168.1.10:80".parse().unwrap(), remote: "10.9.9.9:5000".parse().unwrap() };
+    manager.handle(Event::Established { token: TOKEN + 1, ends, is_server: true, no_join: false }, at(1));
+    let told = manager.commands(at(1));
+    assert!(matches!(told[..], [Command::Announce { ip, .. }] if ip == first), "{told:?}");
+    // A connection that this host serves from the former address needs no other subflow there.
+    let ends = Ends { local: std::net::SocketAddr::new(former, 80), remote: "10.9.9.9:5001".parse().unwrap() };
+    manager.handle(Event::Established { token: TOKEN + 2, ends, is_server: true, no_join: false }, at(1));
+    let told = manager.commands(at(1));
+    assert!(told.iter().all(|it| !matches!(it, Command::Announce { ip, .. } if *ip == first)), "{told:?}");
+    uplinks[1].addresses = vec![first];
+    manager.set_uplinks(uplinks);
+    let commands = manager.commands(at(2));
+    let begins = |command: &Command| matches!(command, Command::Create { from, .. } if from.ip == first);
+    assert!(
+        commands.iter().any(|it| matches!(it, Command::Destroy { .. })) && commands.iter().any(begins),
+        "{commands:?}"
+    );
+}
+
+#[test]
 fn two_uplinks_with_one_address_are_told_by_their_interfaces() {
     let mut uplinks = views(Tier::Primary);
     uplinks[1].addresses = uplinks[0].addresses.clone();
@@ -444,4 +475,109 @@ fn a_found_connection_is_left_if_its_priority_is_refused_twice_while_the_subflow
     closed(&mut manager, 2, 2000, at(0));
     assert!(!manager.commands(at(1)).iter().any(|order| matches!(order, Command::SetBackup { .. })));
     assert_eq!(manager.connections(), 1);
+}
+
+/// An uplink of two families may have a subflow of each.
+#[test]
+fn a_quiet_subflow_beside_another_one_over_its_uplink_is_not_doubted() {
+    let mut manager = Manager::default();
+    let mut both = views(Tier::Primary);
+    both[1].addresses.push("fd00::10".parse().unwrap());
+    manager.set_uplinks(both);
+    manager.handle(Event::Established { token: TOKEN, ends: ends(1, 1000), is_server: false, no_join: false }, at(0));
+    established(&mut manager, 2, 2000, false, at(0));
+    let six = Ends { local: "[fd00::10]:2001".parse().unwrap(), remote: "[fd09::9]:80".parse().unwrap() };
+    manager.handle(Event::SubflowEstablished { token: TOKEN, ends: six, interface: Some(2), backup: false }, at(0));
+    manager.commands(at(1));
+    assert!(manager.doubt(&[(TOKEN, six)], at(60)).is_empty());
+    assert!(manager.commands(at(60)).is_empty() && manager.deadline().is_none());
+    assert!(!manager.lacks_any(1));
+    // Both are quiet: their uplink is.
+    assert_eq!(manager.doubt(&[(TOKEN, six), (TOKEN, ends(2, 2000))], at(60)).len(), 2);
+    assert_eq!(creates(&manager.commands(at(60))), [1]);
+    assert!(manager.lacks_any(1));
+    let destroyed = [ends(2, 2000), six].map(|ends| Command::Destroy { token: TOKEN, ends });
+    assert_eq!(manager.commands(at(68)), destroyed);
+}
+
+/// Begins a connection with a subflow over both uplinks, and doubts the second one. Returns the resulting commands.
+fn doubted() -> (Manager, Vec<Command>) {
+    let (mut manager, _) = begun(Tier::Primary);
+    established(&mut manager, 2, 2000, false, at(0));
+    manager.commands(at(1));
+    manager.doubt(&[(TOKEN, ends(2, 2000))], at(60));
+    let commands = manager.commands(at(60));
+    (manager, commands)
+}
+
+#[test]
+fn a_subflow_in_doubt_is_replaced_once_another_one_lives() {
+    let (mut manager, commands) = doubted();
+    assert_eq!(commands, [create(TOKEN, 1)]);
+    established(&mut manager, 2, 2001, false, at(61));
+    assert!(manager.commands(at(61)).is_empty(), "the server may have no room for it");
+    assert_eq!(manager.deadline(), Some(at(63)));
+    assert_eq!(manager.commands(at(63)), [Command::Destroy { token: TOKEN, ends: ends(2, 2000) }]);
+    closed(&mut manager, 2, 2000, at(63));
+    assert!(manager.commands(at(90)).is_empty());
+    assert!(manager.take_unanswered().is_empty());
+}
+
+#[test]
+fn a_subflow_in_doubt_ends_if_its_uplink_does_not_answer() {
+    let (mut manager, _) = doubted();
+    let due = manager.deadline().unwrap();
+    assert_eq!(due, at(68));
+    assert_eq!(manager.commands(due), [Command::Destroy { token: TOKEN, ends: ends(2, 2000) }]);
+    assert_eq!(manager.take_unanswered(), [Unanswered { uplink: 1, begun: at(60), had_subflow: true }]);
+    closed(&mut manager, 2, 2000, due);
+    assert!(manager.commands(due).is_empty());
+    let again = manager.deadline().unwrap();
+    assert_eq!(creates(&manager.commands(again)), [1], "the uplink may be heard again");
+    // The only subflow that is left is not ended, whatever comes of it.
+    manager.doubt(&[(TOKEN, ends(1, 1000))], at(100));
+    let mut commands = manager.commands(at(100));
+    (101..200).for_each(|second| commands.extend(manager.commands(at(second))));
+    assert!(!commands.iter().any(|command| matches!(command, Command::Destroy { .. })), "{commands:?}");
+}
+
+#[test]
+fn a_subflow_that_is_heard_again_stays_whatever_comes_of_the_attempt() {
+    let (mut manager, _) = doubted();
+    manager.believe(TOKEN, ends(2, 2000));
+    for second in 60..200 {
+        assert!(manager.commands(at(second)).is_empty());
+    }
+    // The kernel gives up the attempt after two minutes. The next doubt leads to another one.
+    closed(&mut manager, 2, 2001, at(200));
+    assert!(manager.commands(at(200)).is_empty());
+    manager.doubt(&[(TOKEN, ends(2, 2000))], at(260));
+    assert_eq!(manager.commands(at(260)), [create(TOKEN, 1)]);
+    // This one is answered, but the old one is heard first.
+    manager.believe(TOKEN, ends(2, 2000));
+    established(&mut manager, 2, 2002, false, at(261));
+    assert_eq!(manager.commands(at(261)), [Command::Destroy { token: TOKEN, ends: ends(2, 2002) }]);
+}
+
+#[test]
+fn a_subflow_in_doubt_stays_if_its_server_answers_but_has_no_room_for_another() {
+    let (mut manager, _) = doubted();
+    established(&mut manager, 2, 2001, false, at(61));
+    manager.commands(at(61));
+    closed(&mut manager, 2, 2001, at(61));
+    for second in 61..120 {
+        assert!(manager.commands(at(second)).is_empty());
+    }
+    assert!(manager.take_unanswered().is_empty());
+}
+
+#[test]
+fn subflows_of_servers_are_not_replaced() {
+    let mut manager = Manager::default();
+    manager.set_uplinks(views(Tier::Primary));
+    manager.handle(Event::Established { token: TOKEN, ends: ends(1, 80), is_server: true, no_join: false }, at(0));
+    established(&mut manager, 2, 80, false, at(0));
+    manager.commands(at(1));
+    manager.doubt(&[(TOKEN, ends(2, 80))], at(60));
+    assert!(creates(&manager.commands(at(60))).is_empty());
 }

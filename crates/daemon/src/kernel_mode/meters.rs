@@ -135,8 +135,8 @@ impl Meters {
             reading.subflows += 1;
             if !traffic.rtt_min.is_zero() {
                 reading.base_rtt = Some(reading.base_rtt.map_or(traffic.rtt_min, |least| least.min(traffic.rtt_min)));
+                reading.queue = reading.queue.max(traffic.rtt.saturating_sub(traffic.rtt_min));
             }
-            reading.queue = reading.queue.max(traffic.rtt.saturating_sub(traffic.rtt_min));
         }
         reading
     }
@@ -222,6 +222,14 @@ mod tests {
             meters.look([]);
         }
         assert!(meters.before.is_empty());
+    }
+
+    #[test]
+    fn a_subflow_whose_least_round_trip_time_is_unknown_has_no_queue() {
+        let unknown = Traffic { rtt_min: Duration::ZERO, ..traffic(0) };
+        let mut meters = Meters::default();
+        meters.look([Look { traffic: unknown, ..look(1, 0, 0) }]);
+        assert_eq!((meters.read(0).base_rtt, meters.read(0).queue), (None, Duration::ZERO));
     }
 
     #[test]

@@ -1,22 +1,24 @@
 //! The manager with what it acts through, and the traffic of each uplink.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use linux::Result;
 use linux::mptcp::{self, Ended, Event, PathManager, Socket};
 use linux::uplink::{self, Uplink};
-use tracing::debug;
-use units::Instant;
+use tracing::{debug, info, warn};
+use units::{Instant, Rate};
 
 use super::KernelStatus;
 use super::manager::{Command, Manager, View};
 use super::meters::{Look, Meters};
+use super::silence::{News, Silence};
 use crate::control::message::Request;
+use crate::doctor::POINTER;
+use crate::join::rates::Rates;
 use crate::join::roster::{Entry, Roster};
 use crate::join::status::{JoinStatus, UplinkStatus, describe};
 use crate::links::LinkStatus;
-use crate::proxy::choice::Tier;
 
 /// State that the daemon's threads share.
 pub struct State {
@@ -24,6 +26,11 @@ pub struct State {
     manager: Manager,
     paths: PathManager,
     meters: Meters,
+    /// Rates of the uplinks, for the selection.
+    rates: Rates,
+    silence: Silence,
+    /// Uplinks whose silence was logged, by interface, with its beginning.
+    told: BTreeMap<String, Instant>,
     /// Connections that existed when the daemon began.
     earlier: BTreeSet<u32>,
     /// Number of subflows, at the last look, of those connections that are not managed.
@@ -33,8 +40,18 @@ pub struct State {
 impl State {
     /// Creates a state with the uplinks of `roster` and no connections.
     pub fn new(roster: Roster, paths: PathManager) -> Self {
-        let (manager, meters, earlier) = (Manager::default(), Meters::default(), BTreeSet::new());
-        let mut state = Self { roster, manager, paths, meters, earlier, unmanaged: 0 };
+        let (manager, meters, rates) = (Manager::default(), Meters::default(), Rates::default());
+        let mut state = Self {
+            roster,
+            manager,
+            paths,
+            meters,
+            rates,
+            silence: Silence::default(),
+            told: BTreeMap::new(),
+            earlier: BTreeSet::new(),
+            unmanaged: 0,
+        };
         state.tell_uplinks();
         state
     }
@@ -44,7 +61,10 @@ impl State {
         let there = self.looks()?;
         self.earlier = there.iter().map(|(token, _)| *token).collect();
         self.meters.begin(there.into_iter().map(|(_, look)| look));
-        self.adopt(now)
+        self.adopt(now)?;
+        // Prices decide before any traffic.
+        self.select(now);
+        Ok(())
     }
 
     /// Takes over all connections as they are, regardless of earlier events.
@@ -62,6 +82,10 @@ impl State {
             if let Event::Established { ends, .. } | Event::SubflowEstablished { ends, .. } = event {
                 self.meters.expect(*ends);
                 has_new = true;
+            }
+            if let Event::SubflowEstablished { ends, interface, .. } = event {
+                let uplink = self.manager.uplink_of(ends.local.ip(), *interface);
+                uplink.into_iter().for_each(|uplink| self.silence.heard(uplink, now));
             }
         }
         if events.contains(&Event::Lost) {
@@ -104,8 +128,57 @@ impl State {
         self.manager.connections() > 0 || self.meters.expects()
     }
 
-    /// Measures the traffic of all subflows.
-    pub fn measure(&mut self) -> Result<()> {
+    /// Measures the traffic of all subflows, and asks about those over which nothing is heard.
+    pub fn listen(&mut self, now: Instant) -> Result<()> {
+        let there = self.measure()?;
+        let News { quiet, heard } = self.silence.look(&there, now);
+        heard.into_iter().for_each(|(token, ends)| self.manager.believe(token, ends));
+        let asked = self.manager.doubt(&quiet, now);
+        for (token, ends) in &asked {
+            debug!(token, ?ends, "nothing is heard over a subflow: it is to be replaced");
+        }
+        self.silence.note_asked(&asked, now);
+        self.act(now);
+        self.tell_silences(now);
+        Ok(())
+    }
+
+    /// Reports once that nothing is heard over an uplink, and once that it is heard again.
+    fn tell_silences(&mut self, now: Instant) {
+        for attempt in self.manager.take_unanswered().into_iter().filter(|attempt| attempt.had_subflow) {
+            self.silence.unanswered(attempt.uplink, attempt.begun);
+        }
+        for (index, entry) in self.roster.entries.iter().enumerate() {
+            // Nobody would notice that packets come back.
+            if self.silence.silent_since(index).is_some() && !self.manager.lacks_any(index) {
+                self.silence.forget(index);
+                self.told.remove(&entry.uplink.interface);
+            }
+        }
+        for (index, entry) in self.roster.entries.iter().enumerate() {
+            let name = &entry.uplink.interface;
+            match (self.silence.silent_since(index), self.told.get(name).copied()) {
+                (Some(since), None) => {
+                    let seconds = now.saturating_since(since).as_secs_f64();
+                    warn!(
+                        uplink = name,
+                        "nothing received over {name} for {seconds:.0} s, although answers are due: connections use the \
+                         other uplinks{POINTER}"
+                    );
+                    self.told.insert(name.clone(), since);
+                }
+                (None, Some(since)) => {
+                    let seconds = now.saturating_since(since).as_secs_f64();
+                    info!(uplink = name, "packets come back over {name} again, after {seconds:.0} s");
+                    self.told.remove(name);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Measures the traffic of all subflows. Returns what the kernel says of them.
+    fn measure(&mut self) -> Result<Vec<(u32, Look)>> {
         let there = self.looks()?;
         if !self.earlier.is_empty() {
             let tokens: BTreeSet<u32> = there.iter().map(|(token, _)| *token).collect();
@@ -113,8 +186,8 @@ impl State {
         }
         let is_unmanaged = |token: &u32| self.earlier.contains(token) && !self.manager.manages(*token);
         self.unmanaged = there.iter().filter(|(token, _)| is_unmanaged(token)).count();
-        self.meters.look(there.into_iter().map(|(_, look)| look));
-        Ok(())
+        self.meters.look(there.iter().map(|(_, look)| *look));
+        Ok(there)
     }
 
     /// Returns all subflows over present uplinks, with their connections' tokens.
@@ -133,37 +206,66 @@ impl State {
     /// Handles the loss of an uplink. Returns the reason, and whether this is news.
     pub fn lost(&mut self, interface: &str, why: String, now: Instant) -> (String, bool) {
         let told = self.roster.lose(interface, why);
+        self.forget_silence(interface);
         self.tell_uplinks();
         self.act(now);
         told
     }
 
-    /// Handles an uplink that is usable now or has changed. Returns whether it was lost.
-    pub fn usable(&mut self, uplink: Uplink, now: Instant) -> bool {
-        let was_lost = self.roster.entry(&uplink.interface.clone()).is_some_and(|entry| {
-            entry.addresses = uplink.ways().map(|way| way.address).collect();
-            entry.uplink = uplink;
-            entry.lost.take().is_some()
-        });
+    /// Handles an uplink that is usable now or has changed, with the addresses `there`. Returns what to say of it, to
+    /// follow its name.
+    pub fn usable(&mut self, uplink: Uplink, there: &[IpAddr], now: Instant) -> Option<String> {
+        self.forget_silence(&uplink.interface);
+        self.roster.note_name(&uplink);
+        let index = self.roster.position(&uplink.interface)?;
+        let was_lost = self.roster.entries[index].replace_for_kernel(uplink, there);
         self.tell_uplinks();
         self.act(now);
-        was_lost
+        Some(self.roster.news_of(index, was_lost))
     }
 
-    /// Changes the tier of an uplink.
-    pub fn set_tier(&mut self, interface: &str, tier: Tier, now: Instant) -> Result<(), String> {
-        self.roster.set_tier(interface, tier)?;
+    fn forget_silence(&mut self, interface: &str) {
+        if let Some(index) = self.roster.position(interface) {
+            self.silence.forget(index);
+            self.told.remove(interface);
+        }
+    }
+
+    /// Makes a change that the user asks for, or several, or none of them.
+    pub fn set(&mut self, change: Request, now: Instant) -> Result<(), String> {
+        match change {
+            Request::SetTier { uplink, tier } => self.roster.set_tier(&uplink, tier)?,
+            Request::SetPrice { uplink, price } => self.roster.set_price(&uplink, price)?,
+            Request::SetTarget { bps } => self.roster.set_target(bps.map(Rate::from_bps))?,
+            Request::SetAll { changes } => self.roster.set_all(&changes)?,
+            Request::Status => {}
+        }
         self.tell_uplinks();
         self.act(now);
         Ok(())
     }
 
-    /// Makes several changes, or none.
-    pub fn set_all(&mut self, changes: &[Request], now: Instant) -> Result<(), String> {
-        self.roster.set_all(changes)?;
-        self.tell_uplinks();
-        self.act(now);
-        Ok(())
+    /// Returns whether only as few uplinks as deliver a target bit rate carry data.
+    pub fn has_target(&self) -> bool {
+        self.roster.selection.is_some()
+    }
+
+    /// Decides which uplinks carry data for the target bit rate, if there is one; once a second, after
+    /// [`Self::listen`].
+    pub fn select(&mut self, now: Instant) {
+        if !self.has_target() {
+            self.rates = Rates::default();
+            return;
+        }
+        let sums: Vec<u64> =
+            (0..self.roster.entries.len()).map(|index| self.meters.read(index).meter.bytes()).collect();
+        // The daemon does not know what programs wait for: they count as busy while something moves.
+        let is_busy = self.rates.have_moved(&sums);
+        if self.rates.look(&mut self.roster, sums, is_busy, now) {
+            debug!("other uplinks now carry data for the target bit rate");
+            self.tell_uplinks();
+            self.act(now);
+        }
     }
 
     /// Handles the status of a link to a relay. Returns a line for the user if there is news.
@@ -199,18 +301,19 @@ impl State {
     /// Returns the current status.
     pub fn status(&mut self, now: Instant) -> Result<JoinStatus> {
         self.measure()?;
+        let selection = self.roster.selection.as_ref();
         let uplink = |(index, entry): (usize, &Entry)| {
             let reading = self.meters.read(index);
             UplinkStatus {
                 interface: entry.uplink.interface.clone(),
                 tier: entry.tier,
                 price: entry.price,
-                carries: true,
+                carries: !self.roster.is_left_out(index),
                 held_back: false,
                 portal: false,
-                estimate_bps: None,
+                estimate_bps: selection.and_then(|selection| selection.estimate(index)).map(Rate::as_bps),
                 lost: entry.lost.clone(),
-                unheard: None,
+                unheard: self.silence.silent_since(index).map(|since| now.saturating_since(since)),
                 unheard_family: None,
                 ways: entry.uplink.ways().map(describe).collect(),
                 base_rtt: reading.base_rtt,
@@ -232,7 +335,7 @@ impl State {
             device: self.roster.device.clone(),
             state: self.roster.state.clone(),
             at: now,
-            target_bps: None,
+            target_bps: selection.map(|selection| selection.target().as_bps()),
             uplinks,
             proxy: None,
             kernel: Some(kernel),

@@ -38,6 +38,8 @@ pub struct Chosen {
 /// If there is no relay of a name, or one is named twice; errors of the store.
 pub fn choose(folder: &Path, named: &[RelayChoice], by_default: bool) -> Result<Vec<Chosen>> {
     let known = Store::at(folder).peers()?.relays;
+    // Of all relays: another `join` that uses others of them must call each device the same.
+    let interfaces = lent::names(known.iter().map(|relay| relay.name.as_str()));
     let mut chosen: Vec<(Relay, Tier)> = Vec::new();
     for choice in named {
         let relay =
@@ -51,11 +53,15 @@ pub fn choose(folder: &Path, named: &[RelayChoice], by_default: bool) -> Result<
         ));
     }
     if named.is_empty() && by_default {
-        chosen = known.into_iter().map(|relay| (relay, Tier::Primary)).collect();
+        chosen = known.iter().map(|relay| (relay.clone(), Tier::Primary)).collect();
     }
-    let interfaces = lent::names(chosen.iter().map(|(relay, _)| relay.name.as_str()));
-    let with_interface = chosen.into_iter().zip(interfaces);
-    Ok(with_interface.map(|((relay, tier), interface)| Chosen { relay, interface, tier }).collect())
+    let interface_of = |relay: &Relay| {
+        let of_all = known.iter().zip(&interfaces);
+        of_all.filter(|(other, _)| other.key == relay.key).map(|(_, interface)| interface.clone()).next()
+    };
+    let with_interface =
+        chosen.into_iter().filter_map(|(relay, tier)| Some(Chosen { interface: interface_of(&relay)?, relay, tier }));
+    Ok(with_interface.collect())
 }
 
 fn unknown(choice: &RelayChoice, known: &[Relay]) -> Error {
@@ -72,6 +78,27 @@ mod tests {
     use cooperation::channel::Identity;
 
     use super::*;
+
+    #[test]
+    fn a_relay_has_the_same_device_whichever_others_are_chosen() {
+        let folder = tempfile::tempdir().unwrap();
+        for (number, name) in [(1, "raspberrypi"), (2, "raspberrypi-2")] {
+            let key = Identity::from_secret([number; 32]).public();
+            let relay = Relay { name: name.parse().unwrap(), key, slot: 1, address: "192.168.7.1".parse().unwrap() };
+            Store::at(folder.path()).change_peers(|peers| Ok(peers.add_relay(relay))).unwrap();
+        }
+        let devices = |names: &[&str]| -> Vec<String> {
+            let named: Vec<RelayChoice> = names
+                .iter()
+                .map(|name| RelayChoice { name: (*name).into(), address: None, tier: Tier::Primary })
+                .collect();
+            let chosen = choose(folder.path(), &named, true).unwrap();
+            chosen.into_iter().map(|chosen| chosen.interface).collect()
+        };
+        assert_eq!(devices(&[]), ["via-raspberrypi", "via-raspberry-2"]);
+        assert_eq!(devices(&["raspberrypi-2"]), ["via-raspberry-2"]);
+        assert_eq!(devices(&["raspberrypi-2", "raspberrypi"]), ["via-raspberry-2", "via-raspberrypi"]);
+    }
 
     #[test]
     fn relays_are_chosen_by_name() {

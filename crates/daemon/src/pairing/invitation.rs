@@ -19,7 +19,7 @@ const ADDRESSES_MAX: usize = 4;
 /// `anabranch:pair?address=192.168.43.1&port=8684&code=042117`, with one `address` for each of the relay's addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invitation {
-    /// Its addresses, likeliest first.
+    /// Its addresses, likeliest first. A relay that shows a code before its networks have any has none, and no URI.
     pub addresses: Vec<ScopedAddress>,
     /// The TCP port.
     pub port: u16,

@@ -20,7 +20,7 @@
 //! MPTCP is removed there   after those where it is not, if these deliver as much together, or are as near (see
 //!                          `servers.rs`)
 //! in the network of some   only these; other networks may use the same addresses
-//! failing                  after all others, for 1, 2, 4 ... 64 s
+//! failing                  after all others, for 1, 2, 4 ... 64 s; if all fail, tier by tier
 //! portal, or suspected     after all others, until the suspicion or the portal is gone (see `portal.rs`)
 //! ```
 
@@ -32,6 +32,8 @@ use linux::uplink::Network;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use units::{Duration, Instant};
+
+use super::target::Host;
 
 mod plan;
 mod servers;
@@ -164,6 +166,7 @@ enum Base {
         now: Duration,
         before: Duration,
         since: Instant,
+        /// When it was last confirmed.
         latest: Instant,
     },
 }
@@ -189,6 +192,8 @@ struct State {
     portal_until: Instant,
     /// The portal has been reported.
     portal_told: bool,
+    /// Host to which the portal redirects, if known.
+    portal_host: Option<Host>,
     /// When it last reached a server beyond doubt.
     proven_at: Option<Instant>,
 }
@@ -218,6 +223,7 @@ impl State {
             doubted_until: at,
             portal_until: at,
             portal_told: false,
+            portal_host: None,
             proven_at: None,
         }
     }
@@ -266,6 +272,16 @@ impl State {
             }
             _ => Base::Known { now: rtt, before: rtt, since: now, latest: now },
         };
+    }
+
+    /// Notes that it carries octets: it is not silent, and leads where it did. A subflow that only receives measures
+    /// nothing.
+    fn note_use(&mut self, now: Instant) {
+        self.silences = 0;
+        match &mut self.base {
+            Base::Known { latest, .. } if now.saturating_since(*latest) < KNOWN_FOR => *latest = now,
+            _ => {}
+        }
     }
 
     /// Returns its capacity in octets per second, if a transfer has filled it lately.
@@ -408,15 +424,23 @@ impl Choice {
         self.servers.turned_out(remote, weight);
     }
 
-    /// Notes that an attempt from `ip` succeeded after `took`.
-    pub fn succeeded(&mut self, ip: IpAddr, remote: SocketAddr, took: Duration, mptcp: bool, now: Instant) {
+    /// Notes that an attempt from `ip` succeeded after `took`, with MPTCP or without; `None`: nothing was offered.
+    pub fn succeeded(
+        &mut self,
+        ip: IpAddr,
+        remote: SocketAddr,
+        took: Duration,
+        mptcp: impl Into<Option<bool>>,
+        now: Instant,
+    ) {
+        let mptcp = mptcp.into();
         if let Some(state) = self.get_mut(ip) {
             state.failures = 0;
             state.failing_until = Instant::ZERO;
             state.note_rtt(took, now);
             state.note_queue(took, Duration::ZERO, now);
         }
-        if mptcp {
+        if mptcp == Some(true) {
             // A portal, which answers in place of servers, does not speak MPTCP.
             self.trust(ip, now);
         }
@@ -426,7 +450,7 @@ impl Choice {
     /// Notes that an uplink reached a server beyond doubt.
     pub fn trust(&mut self, ip: IpAddr, now: Instant) {
         if let Some(state) = self.get_mut(ip) {
-            (state.proven_at, state.portal_told) = (Some(now), false);
+            (state.proven_at, state.portal_told, state.portal_host) = (Some(now), false, None);
             (state.doubted_until, state.portal_until) = (Instant::ZERO, Instant::ZERO);
         }
     }
@@ -449,37 +473,57 @@ impl Choice {
         }
     }
 
-    /// As [`Self::doubt`], because it is behind one. Returns whether that is news.
-    pub fn found_portal(&mut self, ip: IpAddr, until: Instant) -> bool {
+    /// As [`Self::doubt`], because it is behind one, which redirects to `host`. Returns whether that is news.
+    pub fn found_portal(&mut self, ip: IpAddr, host: Option<Host>, until: Instant) -> bool {
         let Some(state) = self.get_mut(ip) else { return false };
         state.portal_until = until;
+        // An answer that names no host does not mean that the known one is no longer the portal's.
+        state.portal_host = host.or(state.portal_host.take());
         !core::mem::replace(&mut state.portal_told, true)
     }
 
-    /// Notes that an attempt from `ip` was answered after `took`, too late to be used.
-    pub fn answered(&mut self, ip: IpAddr, remote: SocketAddr, took: Duration, mptcp: bool, now: Instant) {
+    /// Returns the host to which the portal of an uplink redirects, until the uplink is trusted.
+    pub fn portal_host(&self, ip: IpAddr) -> Option<&Host> {
+        self.uplinks.iter().find(|state| state.uplink.ip == ip)?.portal_host.as_ref()
+    }
+
+    /// Whether an uplink may be behind a portal, or is.
+    pub fn is_suspected(&self, ip: IpAddr, now: Instant) -> bool {
+        self.uplinks.iter().any(|state| state.uplink.ip == ip && state.is_suspect(now))
+    }
+
+    /// Notes that an attempt from `ip` was answered after `took`, too late to be used; the rest as for
+    /// [`Self::succeeded`].
+    pub fn answered(
+        &mut self,
+        ip: IpAddr,
+        remote: SocketAddr,
+        took: Duration,
+        mptcp: impl Into<Option<bool>>,
+        now: Instant,
+    ) {
         if let Some(state) = self.get_mut(ip) {
             state.note_rtt(took, now);
             state.note_queue(took, Duration::ZERO, now);
         }
-        self.note_answer(ip, remote, mptcp, now);
+        self.note_answer(ip, remote, mptcp.into(), now);
     }
 
     /// Notes that a server speaks plain TCP, or that the path from `ip` to it lets nothing else through.
     pub fn found_plain(&mut self, ip: IpAddr, remote: SocketAddr, now: Instant) {
-        self.note_answer(ip, remote, false, now);
+        self.note_answer(ip, remote, Some(false), now);
     }
 
     /// Notes that a subflow from `ip` has joined a connection.
     pub fn joined(&mut self, ip: IpAddr, remote: SocketAddr, now: Instant) {
-        self.note_answer(ip, remote, true, now);
+        self.note_answer(ip, remote, Some(true), now);
     }
 
     /// Notes that a server answered an attempt from `ip` without an offer of MPTCP, after those with one had no answer
-    /// or were refused.
-    pub fn wanted_no_offer(&mut self, ip: IpAddr, remote: SocketAddr, now: Instant) {
+    /// or were refused. `host` is the server as the client has named it.
+    pub fn wanted_no_offer(&mut self, ip: IpAddr, remote: SocketAddr, host: &Host, now: Instant) {
         if let Some(link) = self.link(ip) {
-            self.servers.wanted_no_offer(remote, link, now);
+            self.servers.wanted_no_offer(remote, host, link, now);
         }
     }
 
@@ -493,13 +537,14 @@ impl Choice {
         self.servers.kept_silent(remote, since, now);
     }
 
-    fn note_answer(&mut self, ip: IpAddr, remote: SocketAddr, mptcp: bool, now: Instant) {
+    fn note_answer(&mut self, ip: IpAddr, remote: SocketAddr, mptcp: Option<bool>, now: Instant) {
         if let Some(link) = self.link(ip) {
             self.servers.answered(remote, link, mptcp, now);
         }
     }
 
-    /// Notes that an attempt from `ip` got no answer. A refusal is an answer, and says nothing bad about the uplink.
+    /// Notes that an attempt from `ip` got no answer, although the server gives some. A refusal is an answer, and says
+    /// nothing bad about the uplink.
     pub fn failed(&mut self, ip: IpAddr, now: Instant) {
         if let Some(state) = self.get_mut(ip) {
             state.fail(now);
@@ -522,7 +567,7 @@ impl Choice {
         }
     }
 
-    /// Takes the minimum round-trip time that a subflow from `ip` has measured.
+    /// Takes the minimum round-trip time of a subflow from `ip` that has just measured one.
     pub fn measured(&mut self, ip: IpAddr, least: Duration, now: Instant) {
         if let Some(state) = self.get_mut(ip) {
             state.note_rtt(least, now);
@@ -549,6 +594,9 @@ impl Choice {
         state.rate_bytes = rate.max(kept);
         if filled {
             state.filled_at = Some(now);
+        }
+        if bytes > 0 {
+            state.note_use(now);
         }
     }
 

@@ -117,6 +117,11 @@ impl Client {
         self.finished
     }
 
+    /// Whether it has not read yet what the kernel holds for it.
+    pub fn is_behind(&self) -> bool {
+        !self.writable
+    }
+
     /// Writes as many octets as the kernel takes.
     ///
     /// # Errors
@@ -165,7 +170,9 @@ impl Client {
 }
 
 /// Makes the kernel probe the client: another host may be switched off or leave the network silently, and nothing else
-/// shows that while no octets are on their way to it.
+/// shows that while no octets are on their way to it. Octets on their way are sent again instead, for as long as the
+/// kernel is set to do that. `TCP_USER_TIMEOUT` would shorten this, but it also ends a client that answers and merely
+/// keeps its window closed, such as a paused film (Linux 6.18).
 fn ask_now_and_then(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, ASKED_AFTER)?;

@@ -1,9 +1,10 @@
 //! Connects to one of several addresses from one of several uplinks; the first answer wins (RFC 8305).
 //!
 //! Networks that swallow or refuse offers of MPTCP let plain TCP through. If no offer has been answered for a while, or
-//! all were refused, the server's first address is tried without one.
+//! all were refused, the server's addresses are tried without one, in the same order and at the same intervals: the
+//! first one may be dead.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 use host::uplinks::WITHOUT_OFFER_AFTER;
@@ -44,6 +45,15 @@ pub struct Attempt {
     pub since: Instant,
     /// Whether it offers MPTCP.
     pub offers: bool,
+    /// Whether it is made without an offer because the same one with an offer had no answer, or was refused.
+    pub instead: bool,
+}
+
+impl Attempt {
+    /// Returns what an answer with MPTCP or without shows about the server; `None` if nothing was offered.
+    pub fn shows(&self, mptcp: bool) -> Option<bool> {
+        (self.offers || self.instead).then_some(mptcp)
+    }
 }
 
 /// An attempt that is yet to begin.
@@ -53,6 +63,7 @@ struct Step {
     local: IpAddr,
     remote: SocketAddr,
     offers: bool,
+    instead: bool,
 }
 
 /// All attempts to connect for one client.
@@ -63,8 +74,10 @@ pub struct Dial {
     addresses: SmallVec<[SocketAddr; 2]>,
     /// Attempts yet to begin, the next one last.
     waiting: Vec<Step>,
-    /// Attempts without an offer, in case no offer is answered.
+    /// Attempts without an offer, in case no offer is answered; the next one last.
     without_offer: Vec<Step>,
+    /// They begin earlier, since no offer is left.
+    is_hastened: bool,
     open: SmallVec<[Attempt; 2]>,
     failures: Vec<(IpAddr, SocketAddr, CloseReason)>,
     /// Addresses that have refused, and when each first did.
@@ -93,7 +106,7 @@ impl Dial {
                 at += start.after;
                 if waiting.iter().all(|step: &Step| (step.local, step.remote) != (start.ip, start.remote)) {
                     let offers = !choice.is_without_offer(start.ip, start.remote, now);
-                    waiting.push(Step { at, local: start.ip, remote: start.remote, offers });
+                    waiting.push(Step { at, local: start.ip, remote: start.remote, offers, instead: false });
                 }
             }
         }
@@ -107,9 +120,10 @@ impl Dial {
         };
         let mut waiting = cut(waiting, choice);
         waiting.reverse();
-        let mut without_offer: Vec<Step> =
-            waiting.iter().filter(|it| it.offers && it.remote == remote).copied().collect();
-        without_offer.iter_mut().for_each(|step| (step.at, step.offers) = (step.at + WITHOUT_OFFER_AFTER, false));
+        let mut without_offer: Vec<Step> = waiting.iter().filter(|it| it.offers).copied().collect();
+        for step in &mut without_offer {
+            (step.at, step.offers, step.instead) = (step.at + WITHOUT_OFFER_AFTER, false, true);
+        }
         let mut patience: SmallVec<[(IpAddr, Duration); 2]> = SmallVec::new();
         for Step { local, .. } in &waiting {
             if patience.iter().all(|(known, _)| known != local) {
@@ -119,7 +133,19 @@ impl Dial {
         let (open, failures, refused, first) = (SmallVec::new(), Vec::new(), SmallVec::new(), (local, remote));
         let addresses = addresses.iter().map(|ip| SocketAddr::new(*ip, target.port)).collect();
         let give_up_at = now + DIAL_MAX;
-        Ok(Self { target, addresses, waiting, without_offer, open, failures, refused, patience, first, give_up_at })
+        Ok(Self {
+            target,
+            addresses,
+            waiting,
+            without_offer,
+            is_hastened: false,
+            open,
+            failures,
+            refused,
+            patience,
+            first,
+            give_up_at,
+        })
     }
 
     /// Returns the local and remote address of the first attempt.
@@ -143,20 +169,31 @@ impl Dial {
 
     /// Takes the next step if its time has come, or no open attempt is left to wait for.
     fn take_next(&mut self, now: Instant) -> Option<Step> {
-        let is_due = |step: &Step, waits: bool| step.at <= now || !waits;
-        if self.waiting.last().is_some_and(|step| is_due(step, !self.open.is_empty())) {
+        if self.waiting.last().is_some_and(|step| step.at <= now || self.open.is_empty()) {
             return self.waiting.pop();
         }
-        let offers_left = !self.waiting.is_empty() || self.open.iter().any(|attempt| attempt.offers);
-        if self.without_offer.last().is_some_and(|step| is_due(step, offers_left)) {
+        self.hasten(now);
+        if self.without_offer.last().is_some_and(|step| step.at <= now) {
             return self.without_offer.pop();
         }
         None
     }
 
+    /// If no offer is left to wait for, or later no attempt at all, those without an offer begin now. The intervals
+    /// between them stay.
+    fn hasten(&mut self, now: Instant) {
+        let offers_left = !self.waiting.is_empty() || self.open.iter().any(|attempt| attempt.offers);
+        if offers_left || self.is_hastened && !self.open.is_empty() {
+            return;
+        }
+        self.is_hastened = true;
+        let early = self.without_offer.last().map_or(Duration::ZERO, |step| step.at.saturating_since(now));
+        self.without_offer.iter_mut().for_each(|step| step.at = step.at.saturating_sub(early));
+    }
+
     fn begin(
         &mut self,
-        Step { local, remote, offers, .. }: Step,
+        Step { local, remote, offers, instead, .. }: Step,
         endpoint: &mut Endpoint,
         config: &ConnectionConfig,
         now: Instant,
@@ -170,7 +207,7 @@ impl Dial {
         // The window scale fits the whole buffer; the window opens as the client reads.
         let first = SettingsChange { receive_buffer_bytes: Some(room_bytes), ..SettingsChange::default() };
         let _ = endpoint.change(connection, &first, now);
-        self.open.push(Attempt { connection, local, remote, since: now, offers });
+        self.open.push(Attempt { connection, local, remote, since: now, offers, instead });
         Some(connection)
     }
 
@@ -233,6 +270,14 @@ impl Dial {
     /// Returns the attempts that wait for an answer.
     pub fn open(&self) -> &[Attempt] {
         &self.open
+    }
+
+    /// Returns the local addresses over which an address of the server still owes an answer that it gives elsewhere: it
+    /// `is_known` to answer, or has refused over another uplink. One that answers nobody says nothing about uplinks.
+    pub fn silent_uplinks(&self, is_known: impl Fn(SocketAddr) -> bool) -> BTreeSet<IpAddr> {
+        let has_refused = |remote| self.refused.iter().any(|(known, _)| *known == remote);
+        let owed = self.open.iter().filter(|attempt| is_known(attempt.remote) || has_refused(attempt.remote));
+        owed.map(|attempt| attempt.local).collect()
     }
 
     /// Whether no attempt is left, or the time is up.
@@ -422,11 +467,9 @@ mod tests {
         };
         let mut silent = dial(&["192.0.2.1", "192.0.2.2"], &uplinks).unwrap();
         assert!(without(&mut silent, &mut first, at(1_999)).is_empty() && silent.next_at() == at(2_000));
-        assert_eq!(
-            without(&mut silent, &mut first, at(2_000)).len(),
-            2,
-            "over both uplinks, and the first address only"
-        );
+        assert_eq!(without(&mut silent, &mut first, at(2_000)).len(), 2, "over both uplinks, to the first address");
+        assert_eq!(silent.next_at(), at(2_250));
+        assert_eq!(without(&mut silent, &mut first, at(2_250)).len(), 4, "it may be dead");
         // All have refused offers: at once.
         let mut refused = dial(&["192.0.2.1"], &uplinks).unwrap();
         assert!(without(&mut refused, &mut second, at(0)).is_empty());
@@ -442,11 +485,49 @@ mod tests {
         // What is known is used at once, and no attempt is made twice.
         let mut choice = choice(&uplinks);
         let server = "192.0.2.1:80".parse().unwrap();
-        ips(&uplinks).into_iter().for_each(|ip| choice.wanted_no_offer(ip, server, at(0)));
         let target = Target::parse("server.example:80", None).unwrap();
+        ips(&uplinks).into_iter().for_each(|ip| choice.wanted_no_offer(ip, server, &target.host, at(0)));
         let mut known = Dial::new(target, &ips(&["192.0.2.1"]), &choice, at(0)).unwrap();
         assert_eq!(without(&mut known, &mut third, at(0)).len(), 2);
         assert_eq!((known.open().len(), known.next_at()), (2, Instant::from_secs(30)));
+    }
+
+    #[test]
+    fn each_address_that_refused_an_offer_is_asked_without_one() {
+        let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
+        let (config, at) = (ConnectionConfig::default(), Instant::from_millis);
+        let mut dial = dial(&["192.0.2.1", "192.0.2.2"], &["10.0.0.1"]).unwrap();
+        let asked = |dial: &Dial| dial.open().iter().map(|it| (it.remote.ip(), it.offers)).collect::<Vec<_>>();
+        let refuse = |dial: &mut Dial, endpoint: &mut Endpoint, now| {
+            dial.failed(dial.open()[0].connection, CloseReason::Refused, now);
+            dial.go_on(endpoint, &config, now);
+        };
+        let [first, second]: [IpAddr; 2] = ips(&["192.0.2.1", "192.0.2.2"]).try_into().unwrap();
+        dial.go_on(&mut endpoint, &config, at(0));
+        refuse(&mut dial, &mut endpoint, at(10));
+        assert_eq!(asked(&dial), [(second, true)]);
+        refuse(&mut dial, &mut endpoint, at(20));
+        assert_eq!((asked(&dial), dial.next_at()), (vec![(first, false)], at(270)), "no offer is left");
+        dial.go_on(&mut endpoint, &config, at(269));
+        assert_eq!(asked(&dial), [(first, false)]);
+        dial.go_on(&mut endpoint, &config, at(270));
+        assert_eq!(asked(&dial), [(first, false), (second, false)]);
+        refuse(&mut dial, &mut endpoint, at(280));
+        refuse(&mut dial, &mut endpoint, at(280));
+        assert!(dial.is_over(at(280)));
+    }
+
+    #[test]
+    fn the_next_address_does_not_wait_for_one_that_refuses_without_an_offer() {
+        let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
+        let (config, at) = (ConnectionConfig::default(), Instant::from_millis);
+        let mut dial = dial(&["192.0.2.1", "192.0.2.2"], &["10.0.0.1"]).unwrap();
+        for refusals in 0..4 {
+            dial.go_on(&mut endpoint, &config, at(refusals));
+            assert_eq!(dial.open().len(), 1, "{refusals}");
+            dial.failed(dial.open()[0].connection, CloseReason::Refused, at(refusals));
+        }
+        assert!(dial.is_over(at(4)));
     }
 
     /// Attempts that have all begun by now, except those without an offer.

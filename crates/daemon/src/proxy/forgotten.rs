@@ -1,5 +1,5 @@
 //! Gives up subflows of any connection that owe an answer and give none: a network address translator on the path has
-//! forgotten them, or their uplink has been dead for a while. [`super::guard`] is faster, but only for downloads.
+//! forgotten them, or their uplink has been dead for a while. [`super::bad_subflows`] is faster, but only for downloads.
 //!
 //! Even if the uplink comes back, what the peer has sent there waits for its retransmission time-out, which has doubled
 //! in the meantime. Therefore the proxy withdraws the address, and joins again.

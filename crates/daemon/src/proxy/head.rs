@@ -3,15 +3,14 @@
 
 use std::fmt;
 
+pub use linux::http::ANSWER_HEAD_BYTES_MAX;
+use linux::http::{ANSWER_FIELDS_MAX as FIELDS_MAX, merged_length};
+
 use super::framing::Framing;
 use super::target::Target;
 
 /// Maximum octets of a request's head: cookies may be long.
 pub const HEAD_BYTES_MAX: usize = 64 << 10;
-/// Maximum octets of an answer's head, as in browsers.
-pub const ANSWER_HEAD_BYTES_MAX: usize = 256 << 10;
-/// Maximum number of fields. They are on the stack, 32 octets each, while a head is parsed.
-const FIELDS_MAX: usize = 256;
 /// Fields that concern one connection only, whether or not Connection names them (RFC 9110 section 7.6.1).
 /// Transfer-Encoding stays: the proxy passes bodies on in their chunks, except to clients that understand none.
 const HOP_BY_HOP: [&str; 7] =
@@ -247,12 +246,17 @@ pub fn parse_answer(octets: &[u8], asked: Asked) -> Result<Option<(Answer, usize
     let mut head = format!("HTTP/1.1 {code} {}\r\n", parsed.reason.unwrap_or_default()).into_bytes();
     // A length beside a coding must be ignored (RFC 9112 section 6.3, 3).
     let has_coding = coding(fields).is_some();
+    // A length that is repeated may be merged (RFC 9110 section 8.6): the client must not have to choose one.
+    let merged = if has_coding { None } else { repeated_length(fields) };
     write_fields(&mut head, fields, |name| {
         let is_of_chunks = OF_CHUNKS.iter().any(|known| name.eq_ignore_ascii_case(known));
         options.nominates(name)
-            || has_coding && name.eq_ignore_ascii_case("content-length")
+            || (has_coding || merged.is_some()) && name.eq_ignore_ascii_case("content-length")
             || is_of_chunks && asked.by_old
     });
+    if let Some(len) = merged {
+        head.extend(format!("Content-Length: {len}\r\n").bytes());
+    }
     if !is_informational {
         write_via(&mut head, version);
     }
@@ -272,7 +276,10 @@ fn answer_body(version: u8, to_old: bool, fields: &[httparse::Header<'_>]) -> Re
             let last = coding.rsplit(',').next().unwrap_or_default().trim();
             Ok(if last.eq_ignore_ascii_case("chunked") { Framing::chunked() } else { Framing::UntilClose })
         }
-        (None, Some(len)) => len.map(Framing::Length).ok_or("its Content-Length is not a single number"),
+        (None, Some(len)) => {
+            let merged = len.or_else(|| repeated_length(fields));
+            merged.map(Framing::Length).ok_or("its Content-Length is not a single number")
+        }
         (None, None) => Ok(Framing::UntilClose),
     }
 }
@@ -340,6 +347,13 @@ fn length(fields: &[httparse::Header<'_>]) -> Option<Option<u64>> {
     let text = core::str::from_utf8(first.value).unwrap_or_default().trim();
     let digits = !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit());
     Some(text.parse().ok().filter(|_| digits && is_only))
+}
+
+/// Returns the length of an answer that repeats one, in one Content-Length or several. Of requests this is not accepted:
+/// a server that does not merge them might take a part of the body for a request.
+fn repeated_length(fields: &[httparse::Header<'_>]) -> Option<u64> {
+    let lines = fields.iter().filter(|field| field.name.eq_ignore_ascii_case("content-length"));
+    merged_length(lines.map(|field| field.value)).filter(|_| length(fields) == Some(None))
 }
 
 /// Builds an answer of the proxy itself, after which the connection ends.

@@ -49,7 +49,8 @@ impl Proxy {
         let loser = Loser { attempt, is_elsewhere, is_expected, until: attempt.since + wait };
         match self.losers.len() < LOSERS_MAX {
             true => self.losers.push(loser),
-            false => self.leave(&loser, endpoint, now),
+            // An answer that was not awaited is not missing.
+            false => self.give_up(loser.attempt.connection, endpoint, now),
         }
     }
 
@@ -68,7 +69,7 @@ impl Proxy {
         if let Some(mptcp) = answered {
             let Attempt { local, remote, since, .. } = attempt;
             self.silences.heard(local, now);
-            self.choice.answered(local, remote, now.saturating_since(since), mptcp, now);
+            self.choice.answered(local, remote, now.saturating_since(since), attempt.shows(mptcp), now);
         }
         self.give_up(connection, endpoint, now);
         true

@@ -10,6 +10,8 @@
 //! then      the client does not get the answer: the proxy repeats the request to the same address over another uplink
 //! verdict   if the second answer redirects to the same place, both uplinks are trusted; otherwise the first one has a
 //!           portal, and comes after all others for some time
+//! trust     an uplink is trusted for some minutes after an answer without a redirect, unless it is suspected, or the
+//!           answer comes from the place to which its portal redirected: that may be the login itself
 //! ```
 //!
 //! A portal that answers by itself, without a redirect, passes for the server. So does one that answers in TLS, but the
@@ -152,12 +154,21 @@ impl Proxy {
             // A host of the uplink's own network says nothing about what is behind its gateway.
             _ if self.choice.is_near(remote.ip()) => true,
             Says::Here => {
-                self.choice.trust(home, now);
+                if self.is_proof(home, &answered.question, now) {
+                    self.choice.trust(home, now);
+                }
                 true
             }
             Says::Elsewhere(_) if self.choice.is_trusted(home, now) || !self.choice.has_other(home) => true,
             Says::Elsewhere(place) => !self.ask_again(key, home, place, answered.question.clone(), endpoint, now),
         }
+    }
+
+    /// Whether an answer without a redirect shows that the uplink leads to the Internet. The pages of a portal do not,
+    /// and come from more hosts than the one to which it redirects, so nothing counts while the uplink is suspected.
+    fn is_proof(&self, home: IpAddr, question: &[u8], now: Instant) -> bool {
+        let is_of_portal = self.choice.portal_host(home).zip(host_of(question)).is_some_and(|(a, b)| is_akin(a, &b));
+        !is_of_portal && !self.choice.is_suspected(home, now)
     }
 
     /// Concludes from the answer to a repeated request, which another uplink gave, or the same one if no other did.
@@ -174,7 +185,7 @@ impl Proxy {
     }
 
     fn found_portal(&mut self, doubted: IpAddr, place: &Place, now: Instant) {
-        if !self.choice.found_portal(doubted, now + PORTAL_FOR) {
+        if !self.choice.found_portal(doubted, place.clone(), now + PORTAL_FOR) {
             return;
         }
         let name = self.names.get(&doubted).cloned().unwrap_or_else(|| doubted.to_string());

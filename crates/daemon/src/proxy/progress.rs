@@ -344,8 +344,11 @@ impl Proxy {
             return self.timers.set(key, Some(next_at));
         }
         let failure = dial.verdict(&self.names);
-        for attempt in dial.open().to_vec() {
-            self.choice.failed(attempt.local, now);
+        let open = dial.open().to_vec();
+        for ip in dial.silent_uplinks(|remote| self.choice.is_known(remote, now)) {
+            self.choice.failed(ip, now);
+        }
+        for attempt in open {
             self.give_up(attempt.connection, endpoint, now);
         }
         self.totals.unreached += 1;
@@ -382,11 +385,12 @@ impl Proxy {
         self.timers.set(key, None);
         self.totals.connected += 1;
         self.totals.mptcp += u64::from(mptcp);
-        let Attempt { local, remote, since, offers, .. } = winner;
-        if !offers {
-            self.choice.wanted_no_offer(local, remote, now);
+        let Attempt { local, remote, since, instead, .. } = winner;
+        // Attempts that make no offer because of what is remembered show nothing new.
+        if instead {
+            self.choice.wanted_no_offer(local, remote, &target.host, now);
         }
-        self.choice.succeeded(local, remote, now.saturating_since(since), mptcp, now);
+        self.choice.succeeded(local, remote, now.saturating_since(since), winner.shows(mptcp), now);
         losers.into_iter().for_each(|loser| self.lose(loser, &winner, endpoint, now));
         let session = &mut self.sessions[key];
         let server = session.server.insert(Server::new(&winner, target, !mptcp, now));
@@ -410,8 +414,8 @@ impl Proxy {
         match &mut self.sessions[key].stage {
             Stage::Dialing(dial, ..) => {
                 if let Some(attempt) = dial.failed(connection, reason, now) {
-                    // A refusal shows that the uplink works.
-                    if reason == CloseReason::TimedOut {
+                    // A refusal shows that the uplink works; a server that never answers says nothing about it.
+                    if reason == CloseReason::TimedOut && self.choice.is_known(attempt.remote, now) {
                         self.choice.failed(attempt.local, now);
                     }
                     if silence::is_answer(reason) {

@@ -11,11 +11,11 @@ use transport::{ConnectionId, Endpoint, Received, SubflowId};
 use units::{Duration, Instant};
 use wire::Payload;
 
+use super::bad_subflows::Lack;
 use super::choice::Weight;
 use super::client::Client;
 use super::dial::{Attempt, Dial};
 use super::exchange::{Ended, Exchange};
-use super::guard::Lack;
 use super::head::Forward;
 use super::meter::Seen;
 use super::opening::Purpose;
@@ -115,8 +115,10 @@ pub struct Server {
     pub acked_at_parting: Option<u64>,
     finished: bool,
     shut: bool,
+    /// Octets that the client's socket has taken since the connection began.
+    down_bytes: u64,
     /// Octets kept for a client that does not read them.
-    room_bytes: u64,
+    pub room_bytes: u64,
 }
 
 /// Stage of a client.
@@ -190,6 +192,7 @@ impl Server {
             acked_at_parting: None,
             finished: false,
             shut: false,
+            down_bytes: 0,
             room_bytes: ROOM_FIRST_BYTES,
         }
     }
@@ -208,10 +211,11 @@ impl Server {
         self.question = self.question.take().filter(|question| question.len() >= asked_bytes);
     }
 
-    /// Raises the limit for a client that has read `down_bytes`: a sender in slow start has as many octets in flight as
-    /// were acknowledged.
-    fn make_room(&mut self, down_bytes: u64, room_max_bytes: u64, endpoint: &mut Endpoint, now: Instant) {
-        if self.room_bytes < room_max_bytes && down_bytes >= self.room_bytes {
+    /// Raises the limit for a client that has read as many octets of this connection and reads all that comes: a sender
+    /// in slow start has as many octets in flight as were acknowledged. For a client that reads slowly the limit stays,
+    /// since octets that it has not asked for yet may never be wanted, and take the place of others.
+    fn make_room(&mut self, room_max_bytes: u64, endpoint: &mut Endpoint, now: Instant) {
+        if self.room_bytes < room_max_bytes && self.down_bytes >= self.room_bytes {
             self.room_bytes = (self.room_bytes * 2).min(room_max_bytes);
             let change = SettingsChange { receive_buffer_bytes: Some(self.room_bytes), ..SettingsChange::default() };
             // It fails only if the connection is over.
@@ -289,7 +293,10 @@ impl Session {
         }
         if let Some(server) = self.server.as_mut().filter(|_| up + down > 0) {
             server.bulk.moved(up as u64, down as u64, now);
-            server.make_room(self.down_bytes, self.room_max_bytes, endpoint, now);
+            server.down_bytes += down as u64;
+            if !self.client.is_behind() {
+                server.make_room(self.room_max_bytes, endpoint, now);
+            }
         }
         progress
     }

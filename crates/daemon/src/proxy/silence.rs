@@ -223,7 +223,7 @@ impl Proxy {
                     asked.insert(ip);
                     continue;
                 }
-                // A download requests nothing by itself, but its guard sends probes.
+                // A download requests nothing by itself, but a look at its subflows sends probes.
                 let hearing = endpoint.hearing(server.connection, subflow.id);
                 let since = hearing.and_then(|hearing| server.harm.unanswered_since(subflow.id, hearing.heard_at));
                 unanswered.extend(since.map(|since| (ip, since)));

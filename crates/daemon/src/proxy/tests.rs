@@ -13,16 +13,34 @@ use super::*;
 
 const UPLINK: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 99, 0, 2));
 
+mod behind;
 mod crowded;
+mod dead_server;
 mod held_up;
+mod idle;
 mod keeping;
+mod losers;
+mod many;
+mod no_offer;
 mod old;
 mod parting;
 mod portal;
 mod refused;
 mod replugged;
+mod retiered;
 mod served;
 mod silence;
+
+/// Lets other threads and the kernel work after an idle turn, the first ones for a moment only. On a busy machine what
+/// must come takes longer than many idle turns.
+#[expect(clippy::disallowed_methods, reason = "other threads work in real time")]
+fn pause_after(turn: u32) {
+    if turn < 100 {
+        std::thread::yield_now();
+    } else {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
 
 struct World {
     proxy: Proxy,
@@ -88,12 +106,12 @@ impl World {
 
     /// Repeats turns until `found` returns something.
     fn until<T>(&mut self, mut found: impl FnMut(&mut Self) -> Option<T>) -> T {
-        for _ in 0..5000 {
+        for turn in 0..5000 {
             self.turn();
             if let Some(result) = found(self) {
                 return result;
             }
-            std::thread::yield_now();
+            pause_after(turn);
         }
         panic!("it did not come: {:?}", self.proxy.status(&self.endpoint, self.clock.now()));
     }

@@ -32,8 +32,8 @@ impl Proxy {
             let token = self.token(key);
             self.watched.push(token);
         }
-        if self.guard_at.is_none() {
-            self.guard_at = Some(now + harm::PERIOD);
+        if self.examine_at.is_none() {
+            self.examine_at = Some(now + harm::PERIOD);
         }
         self.watch_soon(now);
     }
@@ -114,7 +114,7 @@ impl Proxy {
                 if let Some(stats) = endpoint.stats(server.connection) {
                     measure(server, &stats, (&mut self.choice, &mut self.meters), &mut delivered, now);
                     is_busy |= server.bulk.held_up_at() == Some(now);
-                    note_round_trips(server, &stats, &mut round_trips);
+                    note_round_trips(server, &stats, &mut self.choice, &mut round_trips, now);
                     if is_busy && server.bulk.is_heavy() {
                         downloads += 1;
                         note_filled(&stats, &mut filled);
@@ -189,11 +189,7 @@ fn measure(
     now: Instant,
 ) {
     for subflow in &stats.subflows {
-        let lives = subflow.established_at.is_some() && subflow.closed_at.is_none();
-        if let Some(least) = subflow.min_rtt.filter(|_| lives) {
-            choice.measured(subflow.local.ip(), least, now);
-        }
-        if lives && stats.mptcp && !stats.fell_back {
+        if lives(subflow) && stats.mptcp && !stats.fell_back {
             choice.joined(subflow.local.ip(), subflow.remote, now);
         }
     }
@@ -205,13 +201,23 @@ fn measure(
 
 /// Adds the uplinks that a connection fills.
 fn note_filled(stats: &ConnectionStats, filled: &mut BTreeSet<IpAddr>) {
-    let carries = |it: &&SubflowStats| it.established_at.is_some() && it.closed_at.is_none() && !it.backup;
-    filled.extend(stats.subflows.iter().filter(carries).map(|it| it.local.ip()));
+    filled.extend(stats.subflows.iter().filter(|it| lives(it) && !it.backup).map(|it| it.local.ip()));
 }
 
-/// Takes the mean and number of the round-trip times that each of a connection's subflows has measured since the last
-/// look. Keeps the minimum over connections, since some servers delay their acknowledgements.
-fn note_round_trips(server: &mut Server, stats: &ConnectionStats, least: &mut BTreeMap<IpAddr, (Duration, u64)>) {
+fn lives(subflow: &SubflowStats) -> bool {
+    subflow.established_at.is_some() && subflow.closed_at.is_none()
+}
+
+/// Takes the round-trip times that each of a connection's subflows has measured since the last look: their mean and
+/// number, and the subflow's minimum. A subflow without a new one says nothing: it may be idle, and its uplink dead.
+/// Keeps the least mean over connections, since some servers delay their acknowledgements.
+fn note_round_trips(
+    server: &mut Server,
+    stats: &ConnectionStats,
+    choice: &mut Choice,
+    least: &mut BTreeMap<IpAddr, (Duration, u64)>,
+    now: Instant,
+) {
     for subflow in &stats.subflows {
         let before = server.rtts_seen.iter().find(|(id, ..)| *id == subflow.id);
         let (sum, count) = before.map_or((Duration::ZERO, 0), |(_, sum, count)| (*sum, *count));
@@ -220,6 +226,9 @@ fn note_round_trips(server: &mut Server, stats: &ConnectionStats, least: &mut BT
             let mean = subflow.rtt_sum.saturating_sub(sum) / samples;
             let known = least.entry(subflow.local.ip()).or_insert((mean, samples));
             *known = (*known).min((mean, samples));
+            if let Some(min) = subflow.min_rtt.filter(|_| lives(subflow)) {
+                choice.measured(subflow.local.ip(), min, now);
+            }
         }
     }
     server.rtts_seen = stats.subflows.iter().map(|it| (it.id, it.rtt_sum, it.rtt_samples)).collect();

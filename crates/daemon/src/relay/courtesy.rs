@@ -51,6 +51,12 @@ impl<D, U> Courtesy<D, U> {
         &self.of_uploads
     }
 
+    /// Returns the lent rate, both directions together.
+    pub fn lent(&self) -> Rate {
+        let each = [&self.scavenger, &self.of_uploads].map(Scavenger::lent);
+        Rate::from_bps(each.iter().map(|rate| rate.as_bps()).sum())
+    }
+
     /// Takes a packet for a destination that has arrived over the shared link, which counts `header_bytes` in front of
     /// its `octets`.
     pub fn enter_down(&mut self, packet: D, octets: &[u8], header_bytes: u64, now: Instant) {

@@ -338,7 +338,7 @@ impl Forwarder {
         let found = self.courtesy.scavenger();
         (shared.lending.owner, shared.lending.spare) = (found.owner(), found.spare());
         shared.lending.spare_up = self.courtesy.of_uploads().spare();
-        shared.lending.handle_rate(found.lent());
+        shared.lending.handle_rate(self.courtesy.lent());
         if Told::of(&shared.lending.terms()) != self.told {
             self.tell_terms(&shared.lending);
             drop(shared);

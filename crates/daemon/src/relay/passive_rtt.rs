@@ -50,6 +50,8 @@ struct Flow {
     stamps: VecDeque<(u32, Instant)>,
     /// The newest timestamp that left, noted or not.
     newest: u32,
+    /// When the last noted timestamp left, also after its echo.
+    noted_at: Option<Instant>,
     one_way: OneWay,
 }
 
@@ -58,7 +60,7 @@ impl Flow {
     /// with one timestamp (RFC 7323 section 4.3), so only the first may count. A later one, which may have waited here,
     /// would make the path look too short for minutes.
     fn observe_up(&mut self, stamp: u32, now: Instant) {
-        let last = self.stamps.back().map(|(_, sent)| now.saturating_since(*sent));
+        let last = self.noted_at.map(|sent| now.saturating_since(sent));
         // A reused port has another clock.
         let is_first = is_newer(stamp, self.newest) || last.is_none_or(|span| span >= ECHO_MAX);
         if !is_first {
@@ -70,6 +72,7 @@ impl Flow {
                 self.stamps.pop_front();
             }
             self.stamps.push_back((stamp, now));
+            self.noted_at = Some(now);
         }
     }
 }
@@ -94,8 +97,8 @@ impl PassiveRtt {
         let Some((source, destination, Timestamps { value: stamp, .. })) = stamped(packet) else { return };
         let ends = (source, destination);
         if !self.flows.contains_key(&ends) && self.flows.len() >= FLOWS_MAX {
-            let is_live = |(_, sent): &(u32, Instant)| now.saturating_since(*sent) < ECHO_MAX;
-            self.flows.retain(|_, flow| flow.stamps.back().is_some_and(is_live));
+            let is_live = |sent: Instant| now.saturating_since(sent) < ECHO_MAX;
+            self.flows.retain(|_, flow| flow.noted_at.is_some_and(is_live));
             if self.flows.len() >= FLOWS_MAX {
                 return;
             }
@@ -209,6 +212,23 @@ mod tests {
         // Reuses the ports with another clock.
         passive.observe_up(&packet(true, 7, 0), ms(60_000));
         assert_eq!(passive.observe_down(&packet(false, 9, 7), ms(60_040)), Some(Wait::Somewhere(Duration::ZERO)));
+    }
+
+    /// The same, but the echo of the first comes before the second leaves: no stamp is left to compare with.
+    #[test]
+    fn a_stamp_that_leaves_again_after_its_echo_makes_no_way_shorter() {
+        let (mut passive, ms) = (PassiveRtt::default(), Instant::from_millis);
+        for round in 0..20_u64 {
+            let (at, value) = (round * 100, round as u32 * 100);
+            passive.observe_up(&packet(true, value, 0), ms(at));
+            let first = passive.observe_down(&packet(false, 9, value), ms(at + 40));
+            assert_eq!(first, (round > 0).then_some(Wait::Somewhere(Duration::ZERO)), "{round}");
+            passive.observe_up(&packet(true, value, 0), ms(at + 45));
+            assert_eq!(passive.observe_down(&packet(false, 9, value), ms(at + 46)), None, "{round}");
+            // Older ones do not count either.
+            passive.observe_up(&packet(true, value.wrapping_sub(1), 0), ms(at + 60));
+            assert_eq!(passive.observe_down(&packet(false, 9, value.wrapping_sub(1)), ms(at + 61)), None, "{round}");
+        }
     }
 
     #[test]

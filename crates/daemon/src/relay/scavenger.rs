@@ -79,8 +79,9 @@ pub struct Scavenger {
     expected: Option<Rate>,
     /// Part of the capacity that is always lent.
     floor_part: f64,
-    /// The owner's rate, both ways.
-    owner_bps: f64,
+    /// The owner's average rate in each direction, this one first. Below zero for a while where lent packets were
+    /// counted that did not cross the link, as firewall rules dropped them or they wait in its queue.
+    owner_each_bps: [f64; 2],
     /// The owner's average rate towards this device in the last ticks.
     owner_down_bps: VecDeque<f64>,
     lent_bps: f64,
@@ -137,7 +138,7 @@ struct Rates {
     all: f64,
     all_up: f64,
     owner: f64,
-    owner_both_ways: f64,
+    owner_up: f64,
     lent: f64,
     lent_most: f64,
 }
@@ -147,14 +148,17 @@ impl Passed {
         let bps = |bytes: u64| bytes as f64 * 8.0 / span.as_secs_f64();
         let Self { all, lent, .. } = self;
         // Lent traffic is counted a little later than by the interface: one tick shows too much, another too little.
-        let owner = bps(all.down_bytes) - bps(lent.down_bytes);
+        // Averages of this are right, so nothing is cut off here.
+        let owner = |all: u64, lent: u64| bps(all) - bps(lent);
+        // What did not cross the link makes nobody's traffic on it look small.
+        let crossed = [lent.down_bytes.min(all.down_bytes), lent.up_bytes.min(all.up_bytes)];
         Rates {
             all: bps(all.down_bytes),
             all_up: bps(all.up_bytes),
-            owner,
-            owner_both_ways: owner + bps(all.up_bytes) - bps(lent.up_bytes),
+            owner: owner(all.down_bytes, lent.down_bytes),
+            owner_up: owner(all.up_bytes, lent.up_bytes),
             lent: bps(lent.down_bytes),
-            lent_most: bps(lent.down_bytes.max(lent.up_bytes)),
+            lent_most: bps(crossed[0].max(crossed[1])),
         }
     }
 }
@@ -176,7 +180,7 @@ impl Scavenger {
             cap,
             expected,
             floor_part: 0.0,
-            owner_bps: 0.0,
+            owner_each_bps: [0.0; 2],
             owner_down_bps: VecDeque::new(),
             lent_bps: 0.0,
             lent_most_bps: 0.0,
@@ -283,10 +287,12 @@ impl Scavenger {
         // While hardly anything is lent, ticks come late, and each stands for several.
         let ticks = ((span + TICK / 2).as_millis() / TICK.as_millis()).clamp(1, 20);
         let newest = 1.0 - (0..ticks).fold(1.0, |older, _| older * (1.0 - NEWEST));
-        self.owner_bps += newest * (rates.owner_both_ways - self.owner_bps);
+        for (average, latest) in self.owner_each_bps.iter_mut().zip([rates.owner, rates.owner_up]) {
+            *average += newest * (latest - *average);
+        }
         // The ACKs of a lent download slow down with the download; they must not be slowed again here.
         let is_acks = self.is_of_uploads() && self.lent_bps < ACKS_PART * self.lent_most_bps;
-        let is_active = !is_acks && self.owner_bps > IDLE_BPS.max(IDLE_PART * self.lent_most_bps);
+        let is_active = !is_acks && self.owner_bps() > IDLE_BPS.max(IDLE_PART * self.lent_most_bps);
         let goes_on = self.active_until.filter(|until| now < *until);
         self.active_until = if is_active { Some(now + PAUSE) } else { goes_on };
         self.busy_ticks = if is_active { self.busy_ticks + 1 } else { 0 };
@@ -363,7 +369,7 @@ impl Scavenger {
             let used = self.used_bps();
             self.allowed_bps = (used * (1.0 + LESS * off)).max(used.min(DRAINS * left));
         } else if more_waits && !self.pauses.is_backlogged() {
-            self.allowed_bps += off * MORE * (self.owner_bps + self.lent_bps).max(FLOOR_BPS);
+            self.allowed_bps += off * MORE * (self.owner_bps() + self.lent_bps).max(FLOOR_BPS);
             self.allowed_bps += off * SOON * (SAFE * left - self.allowed_bps).max(0.0);
         }
     }
@@ -384,15 +390,20 @@ impl Scavenger {
         self.cap.into_iter().chain(capacity).chain(guess).min()
     }
 
-    /// Returns the lent rate: the larger of the two directions.
+    /// Returns the lent rate.
     pub fn lent(&self) -> Rate {
-        Rate::from_bps(self.lent_most_bps as u64)
+        Rate::from_bps(self.lent_bps as u64)
     }
 
-    /// Returns the rate of the owner's own traffic.
+    /// Returns the rate of the owner's own traffic, both ways.
     pub fn owner(&self) -> Rate {
-        // It is negative for a moment at times; the cast makes that zero.
-        Rate::from_bps(self.owner_bps as u64)
+        Rate::from_bps(self.owner_bps() as u64)
+    }
+
+    /// One direction does not make up for the other: a destination must not hide the owner's downloads by uploads that
+    /// go nowhere.
+    fn owner_bps(&self) -> f64 {
+        self.owner_each_bps.iter().map(|bps| bps.max(0.0)).sum()
     }
 }
 
@@ -562,6 +573,26 @@ mod tests {
             scavenger.tick(Passed { all: lent, lent, waits: true }, Instant::from_millis(tick * 100));
         }
         assert_eq!(scavenger.spare(), Some(Rate::from_mbps(1)));
+    }
+
+    /// The owner downloads 8 Mbit/s. A destination downloads as well, and sends 10 or 400 Mbit/s that the firewall drops.
+    #[test]
+    fn uploads_that_go_nowhere_do_not_hide_the_owner() {
+        let bytes = |bps: f64| (bps * TICK.as_secs_f64() / 8.0) as u64;
+        for nowhere_bps in [10e6, 400e6] {
+            let mut scavenger = Scavenger::new(None, None);
+            let all = Counters { down_bytes: bytes(9e6), up_bytes: bytes(0.2e6) };
+            let lent = Counters { down_bytes: bytes(1e6), up_bytes: bytes(nowhere_bps) };
+            let mut allowed = None;
+            for tick in 1..=50_u64 {
+                scavenger.observe_wait(Duration::from_millis(60), true);
+                let passed = Passed { all, lent, waits: true };
+                allowed = scavenger.tick(passed, Instant::ZERO + TICK.saturating_mul(tick));
+            }
+            let owner_bps = scavenger.owner().as_bps() as f64;
+            assert!((owner_bps - 8e6).abs() < 0.1e6, "{owner_bps}");
+            assert!(allowed.is_some_and(|rate| rate < Rate::from_mbps(1)), "{allowed:?}");
+        }
     }
 
     /// 9 Mbit/s are lent, from 2 s on beside 6 Mbit/s of the owner. The upward traffic is the ACKs.

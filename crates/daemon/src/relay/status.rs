@@ -86,7 +86,8 @@ pub struct LentTo {
     pub down_bytes: u64,
     /// See `down_bytes`.
     pub up_bytes: u64,
-    /// Its packets that were lost at the limits, both ways.
+    /// Its packets that were lost at this relay, both ways: at the limits, while nothing is lent, or because they could
+    /// not be sent.
     pub lost_packets: u64,
     /// Its subflows that end at this relay.
     pub spliced_subflows: usize,

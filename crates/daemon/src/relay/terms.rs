@@ -113,12 +113,15 @@ impl Lending {
         self.empty_looks = if self.was_empty { self.empty_looks.saturating_add(1) } else { 0 };
     }
 
-    /// Handles the present lent rate. Once the volume is almost spent it counts as spent until it renews.
+    /// Handles the present lent rate, both directions together. Once the volume is almost spent it counts as spent until
+    /// it renews.
     pub fn handle_rate(&mut self, lent: Rate) {
         let Some(volume) = &self.volume else { return };
         let notice_bytes = lent.bytes_in(NOTICE).min(volume.limit().bytes / NOTICE_PARTS);
-        let is_ending = volume.left_bytes() <= notice_bytes;
-        self.was_spent = volume.is_low() && (self.was_spent || is_ending);
+        let left_bytes = volume.left_bytes();
+        // A clock that was ahead or behind may have shown another period's use for a while.
+        let is_still_spent = self.was_spent && left_bytes <= volume.limit().bytes / NOTICE_PARTS;
+        self.was_spent = left_bytes <= notice_bytes || is_still_spent;
     }
 
     /// Returns whether and how the relay lends.
@@ -267,6 +270,31 @@ mod tests {
         lending.volume.as_mut().unwrap().roll(date(2026, 5, 10));
         lending.handle_rate(Rate::ZERO);
         assert_eq!(lending.lends(), Lends::Fully);
+    }
+
+    #[test]
+    fn a_volume_that_only_a_wrong_clock_has_spent_is_not_spent() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |day| {
+            let limit = Limit { bytes: 1_000_000, period: Period::Month { reset_day: 1 } };
+            Volume::open(limit, folder.path().join("volume.json"), day).unwrap()
+        };
+        let mut lending = Lending::new(None, Some(open(date(2026, 4, 9))), None);
+        lending.count(990_000);
+        lending.handle_rate(Rate::ZERO);
+        recorded(&mut lending);
+        lending.handle_date(date(2026, 5, 9));
+        lending.count(850_000);
+        recorded(&mut lending);
+        drop(lending);
+        // The clock is a month behind at the next start.
+        let mut lending = Lending::new(None, Some(open(date(2026, 4, 10))), None);
+        lending.handle_rate(Rate::ZERO);
+        assert_eq!(lending.lends(), Lends::NoVolume);
+        lending.volume.as_mut().unwrap().roll(date(2026, 5, 10));
+        lending.handle_rate(Rate::ZERO);
+        let left_bytes = lending.terms().left_bytes;
+        assert_eq!(lending.lends(), Lends::AsBackup, "{left_bytes}");
     }
 
     #[test]

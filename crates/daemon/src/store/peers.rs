@@ -150,11 +150,13 @@ impl Peers {
         })
     }
 
-    /// Adds or updates a device whose link this one may use. Returns its local name.
+    /// Adds or updates a device whose link this one may use. Returns its local name. A known device keeps its position,
+    /// on which the names of interfaces depend.
     pub fn add_relay(&mut self, relay: Relay) -> Name {
-        self.relays.retain(|known| known.key != relay.key);
+        let known = self.relays.iter().position(|known| known.key == relay.key);
+        known.into_iter().for_each(|index| drop(self.relays.remove(index)));
         let name = self.free_name(relay.name.clone());
-        self.relays.push(Relay { name: name.clone(), ..relay });
+        self.relays.insert(known.unwrap_or(self.relays.len()), Relay { name: name.clone(), ..relay });
         name
     }
 
@@ -240,6 +242,8 @@ mod tests {
         assert_eq!(peers.add_relay(relay("anna", 2, 1)), name("anna-2"));
         assert_eq!(peers.add_relay(relay("anna", 1, 4)), name("anna"));
         assert_eq!(peers.relays.len(), 2);
+        let slots: Vec<u8> = peers.relays.iter().map(|relay| relay.slot).collect();
+        assert_eq!(slots, [4, 1], "in place: the names of their devices go by it");
     }
 
     #[test]

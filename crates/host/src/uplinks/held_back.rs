@@ -47,6 +47,12 @@ impl HeldBack {
         self.0.get(&ip).is_some_and(|late| late.holds)
     }
 
+    /// As [`Self::holds`], for people to read. An uplink whose time is over is none, though [`Self::due`] may be called
+    /// much later: while nothing moves, nobody needs it.
+    pub fn is_held(&self, ip: IpAddr, now: Instant) -> bool {
+        self.0.get(&ip).is_some_and(|late| late.holds && now < late.until)
+    }
+
     /// Notes that it was late. If it is held back already, nothing changes.
     pub fn note(&mut self, ip: IpAddr, now: Instant) {
         let new = Late { until: now, times: 0, holds: false, carried: Duration::ZERO, released_at: None };

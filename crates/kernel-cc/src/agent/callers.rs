@@ -95,8 +95,8 @@ impl Callers {
         Ok(())
     }
 
-    /// Returns the messages of the callers that are ready, as far as their keys are known.
-    pub fn hear(&mut self, ready: &[bool]) -> Vec<ToSource> {
+    /// Returns the messages of the callers that are ready, as far as their keys are known, each with the key.
+    pub fn hear(&mut self, ready: &[bool]) -> Vec<(PublicKey, ToSource)> {
         let mut words = Vec::new();
         let mut gone = Vec::new();
         for index in (0..self.callers.len()).filter(|index| ready.get(*index).is_some_and(|ready| *ready)) {
@@ -144,7 +144,7 @@ impl Caller {
     ///
     /// # Errors
     /// If it has hung up, is not one of `known`, or sends something invalid.
-    fn hear(&mut self, known: &[PublicKey], words: &mut Vec<ToSource>) -> io::Result<()> {
+    fn hear(&mut self, known: &[PublicKey], words: &mut Vec<(PublicKey, ToSource)>) -> io::Result<()> {
         let mut room = [0; TAKE_BYTES];
         let taken = match self.stream.read(&mut room) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -160,7 +160,12 @@ impl Caller {
         heard
     }
 
-    fn understand(&mut self, octets: &mut Bytes, known: &[PublicKey], words: &mut Vec<ToSource>) -> io::Result<()> {
+    fn understand(
+        &mut self,
+        octets: &mut Bytes,
+        known: &[PublicKey],
+        words: &mut Vec<(PublicKey, ToSource)>,
+    ) -> io::Result<()> {
         loop {
             let was_open = self.end.peer().is_some();
             let received = self.end.receive(octets);
@@ -172,7 +177,7 @@ impl Caller {
                     self.stats.refused += 1;
                     return Err(io::ErrorKind::PermissionDenied.into());
                 }
-                Ok(Some(word)) => words.push(word),
+                Ok(Some(word)) => words.extend(peer.map(|peer| (peer, word))),
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     self.stats.refused += 1;

@@ -109,8 +109,8 @@ impl Work {
             if ready.ended {
                 return;
             }
-            for word in self.callers.hear(&ready.callers) {
-                if let Some((path, what)) = self.paths.hear(&word, now()) {
+            for (peer, word) in self.callers.hear(&ready.callers) {
+                if let Some((path, what)) = self.paths.hear(peer, &word, now()) {
                     self.tell(path, what);
                 }
             }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cooperation::agent::source::SourceSettings;
 use cooperation::bandwidth_sharing::{LIFETIME_PERIODS, SharingState};
+use cooperation::channel::PublicKey;
 use cooperation::channel::to_destination::Delay;
 use cooperation::channel::to_source::ToSource;
 use cooperation::relay_selection::RelayId;
@@ -30,6 +31,8 @@ pub(super) struct Paths {
 }
 
 struct Known {
+    /// The peer that reports on the path's connection: others do not count, because SYNs show the token to everybody.
+    peer: PublicKey,
     sharing: Option<SharingState>,
     way: Option<Way>,
     heard_at: Instant,
@@ -69,19 +72,23 @@ impl Paths {
         self.holds
     }
 
-    /// Returns what the kernel must be told of a path after `word`, or `None` if nothing changes.
-    pub fn hear(&mut self, word: &ToSource, now: Instant) -> Option<(PathId, Told)> {
+    /// Returns what the kernel must be told of a path after `word` of `peer`, or `None` if nothing changes: also if
+    /// another peer reports on this connection.
+    pub fn hear(&mut self, peer: PublicKey, word: &ToSource, now: Instant) -> Option<(PathId, Told)> {
         let (ToSource::Load { connection, address_id, .. } | ToSource::Delay { connection, address_id, .. }) = word;
         let path = PathId { token: connection.0, address_id: address_id.0 };
+        if self.peer_of(path.token).is_some_and(|known| known != peer) {
+            return None;
+        }
         let is_news = match word {
             ToSource::Load { load, .. } => {
                 let period = self.sharing_period?;
-                let sharing = &mut self.known(path, now).sharing;
+                let sharing = &mut self.known(path, peer, now).sharing;
                 sharing.get_or_insert_with(|| SharingState::new(period)).on_signal(now, &load.by(THE_RELAY))
             }
             ToSource::Delay { delay, .. } => {
                 let until = now + self.way_holds?;
-                let way = &mut self.known(path, now).way;
+                let way = &mut self.known(path, peer, now).way;
                 let is_news = way.is_none_or(|known| delay.at > known.delay.at);
                 if is_news {
                     *way = Some(Way { delay: *delay, until: Some(until) });
@@ -115,13 +122,24 @@ impl Paths {
         self.paths.len()
     }
 
-    fn known(&mut self, path: PathId, now: Instant) -> &mut Known {
+    /// Returns the peer that reports on the connection with this token.
+    fn peer_of(&self, token: u32) -> Option<PublicKey> {
+        let [first, last] = [u8::MIN, u8::MAX].map(|address_id| PathId { token, address_id });
+        self.paths.range(first..=last).next().map(|(_, known)| known.peer)
+    }
+
+    fn known(&mut self, path: PathId, peer: PublicKey, now: Instant) -> &mut Known {
         if self.paths.len() >= PATHS_MAX && !self.paths.contains_key(&path) {
             let oldest = self.paths.iter().min_by_key(|(_, known)| known.heard_at).map(|(path, _)| *path);
             oldest.and_then(|oldest| self.paths.remove(&oldest));
         }
-        let known =
-            self.paths.entry(path).or_insert(Known { sharing: None, way: None, heard_at: now, competes_until: None });
+        let known = self.paths.entry(path).or_insert(Known {
+            peer,
+            sharing: None,
+            way: None,
+            heard_at: now,
+            competes_until: None,
+        });
         known.heard_at = now;
         known
     }

@@ -7,7 +7,7 @@ use cooperation::agent::control::{AnswererSettings, ControlSettings};
 use cooperation::agent::source::AdaptingSettings;
 use cooperation::channel::to_destination::{Delay, Load};
 use cooperation::channel::to_source::ToSource;
-use cooperation::channel::{Identity, ToSourceEnd};
+use cooperation::channel::{Identity, PublicKey, ToSourceEnd};
 use wire::mptcp::{AddressId, Token};
 
 use super::*;
@@ -18,6 +18,11 @@ const PERIOD: Duration = Duration::from_secs(2);
 
 fn identity(number: u8) -> Identity {
     Identity::from_secret([number; 32])
+}
+
+/// Returns the key of destination 2.
+fn peer() -> PublicKey {
+    identity(2).public()
 }
 
 /// Settings of source 1, which serves destination 2.
@@ -211,22 +216,22 @@ fn loads_and_delays_of_a_path_are_told_together() {
     let mut paths = Paths::new(&settings(PERIOD), true);
     let path = PathId { token: 5, address_id: 1 };
     let at = Instant::from_secs;
-    let (told_of, told) = paths.hear(&load(1, 5.0), at(100)).unwrap();
+    let (told_of, told) = paths.hear(peer(), &load(1, 5.0), at(100)).unwrap();
     assert_eq!((told_of, told.way), (path, None));
     assert_eq!(told.competition.unwrap().ratio, 5.0);
-    let told = paths.hear(&delay(1, 30), at(101)).unwrap().1;
+    let told = paths.hear(peer(), &delay(1, 30), at(101)).unwrap().1;
     assert_eq!((told.competition.unwrap().ratio, told.way), (5.0, Some(std::time::Duration::from_millis(30))));
     // Both ratios count, as in the engine.
-    let told = paths.hear(&load(3, 3.0), at(102)).unwrap().1;
+    let told = paths.hear(peer(), &load(3, 3.0), at(102)).unwrap().1;
     assert_eq!((told.competition.unwrap().ratio, told.way.is_some()), (4.0, true));
-    assert_eq!(paths.hear(&load(3, 9.0), at(103)), None, "said before");
-    assert_eq!(paths.hear(&delay(1, 99), at(103)), None, "said before");
+    assert_eq!(paths.hear(peer(), &load(3, 9.0), at(103)), None, "said before");
+    assert_eq!(paths.hear(peer(), &delay(1, 99), at(103)), None, "said before");
     // Three periods later the load is no longer valid.
-    let told = paths.hear(&delay(9, 40), at(110)).unwrap().1;
+    let told = paths.hear(peer(), &delay(9, 40), at(110)).unwrap().1;
     assert_eq!((told.competition, told.way), (None, Some(std::time::Duration::from_millis(40))));
     assert_eq!(paths.holds(), Duration::from_secs(6));
     paths.forget(path);
-    assert_eq!(paths.hear(&delay(1, 50), at(111)).unwrap().1.competition, None, "all is new");
+    assert_eq!(paths.hear(peer(), &delay(1, 50), at(111)).unwrap().1.competition, None, "all is new");
 }
 
 /// The delay is valid for three of the longer periods, the competition for three of its own.
@@ -236,15 +241,15 @@ fn a_load_that_nobody_renews_is_taken_back() {
     let slow = SourceSettings { adapting: Some(adapting), ..settings(PERIOD) };
     let mut paths = Paths::new(&slow, true);
     let at = Instant::from_secs;
-    paths.hear(&load(1, 5.0), at(100)).unwrap();
-    assert!(paths.hear(&delay(1, 30), at(101)).unwrap().1.competition.is_some());
+    paths.hear(peer(), &load(1, 5.0), at(100)).unwrap();
+    assert!(paths.hear(peer(), &delay(1, 30), at(101)).unwrap().1.competition.is_some());
     assert_eq!((paths.holds(), paths.next_expiry()), (Duration::from_secs(180), Some(at(106))));
     assert_eq!(paths.expire(at(105)), None);
     let way = Some(std::time::Duration::from_millis(30));
     let left = Told { competition: None, way };
     assert_eq!(paths.expire(at(106)), Some((PathId { token: 5, address_id: 1 }, left)));
     assert_eq!((paths.expire(at(106)), paths.next_expiry()), (None, Some(at(281))), "once");
-    assert!(paths.hear(&load(2, 5.0), at(107)).unwrap().1.competition.is_some());
+    assert!(paths.hear(peer(), &load(2, 5.0), at(107)).unwrap().1.competition.is_some());
     assert_eq!(paths.next_expiry(), Some(at(113)));
 }
 
@@ -254,28 +259,28 @@ fn a_delay_that_nobody_renews_is_taken_back() {
     let mut paths = Paths::new(&settings(PERIOD), true);
     let at = Instant::from_secs;
     let way = Some(std::time::Duration::from_millis(30));
-    assert_eq!(paths.hear(&delay(1, 30), at(100)).unwrap().1, Told { competition: None, way });
+    assert_eq!(paths.hear(peer(), &delay(1, 30), at(100)).unwrap().1, Told { competition: None, way });
     for second in [102, 104] {
-        let told = paths.hear(&load(second, 5.0), at(second)).unwrap().1;
+        let told = paths.hear(peer(), &load(second, 5.0), at(second)).unwrap().1;
         assert_eq!((told.competition.is_some(), told.way), (true, way));
     }
     assert_eq!((paths.next_expiry(), paths.expire(at(105))), (Some(at(106)), None));
     let (_, told) = paths.expire(at(106)).unwrap();
     assert_eq!((told.competition.unwrap().ratio, told.way), (5.0, None));
     assert_eq!((paths.expire(at(106)), paths.next_expiry()), (None, Some(at(110))), "once");
-    let told = paths.hear(&load(107, 5.0), at(107)).unwrap().1;
+    let told = paths.hear(peer(), &load(107, 5.0), at(107)).unwrap().1;
     assert_eq!((told.competition.is_some(), told.way), (true, None));
-    assert_eq!(paths.hear(&delay(1, 30), at(107)), None, "a repetition is no news");
-    assert_eq!(paths.hear(&delay(2, 30), at(108)).unwrap().1.way, way, "the relay goes on");
+    assert_eq!(paths.hear(peer(), &delay(1, 30), at(107)), None, "a repetition is no news");
+    assert_eq!(paths.hear(peer(), &delay(2, 30), at(108)).unwrap().1.way, way, "the relay goes on");
 }
 
 #[test]
 fn what_has_no_use_is_not_told() {
     let at = Instant::from_secs(1);
-    assert_eq!(Paths::new(&settings(PERIOD), false).hear(&load(1, 5.0), at), None, "it yields to nobody");
+    assert_eq!(Paths::new(&settings(PERIOD), false).hear(peer(), &load(1, 5.0), at), None, "it yields to nobody");
     let only_shares = SourceSettings { adapting: None, ..settings(PERIOD) };
-    assert_eq!(Paths::new(&only_shares, true).hear(&delay(1, 30), at), None, "nobody compares");
-    let way_of_none = Paths::new(&settings(PERIOD), true).hear(&delay(1, 0), at).unwrap().1;
+    assert_eq!(Paths::new(&only_shares, true).hear(peer(), &delay(1, 30), at), None, "nobody compares");
+    let way_of_none = Paths::new(&settings(PERIOD), true).hear(peer(), &delay(1, 0), at).unwrap().1;
     assert_eq!(way_of_none, Told::default(), "it takes back what was told");
 }
 
@@ -286,7 +291,20 @@ fn paths_have_a_limit() {
     for number in 0..10_000 {
         let ToSource::Load { load, .. } = load(1, 5.0) else { unreachable!() };
         let word = ToSource::Load { connection: Token(number), address_id: AddressId(0), load };
-        assert!(paths.hear(&word, Instant::from_millis(u64::from(number))).is_some());
+        assert!(paths.hear(peer(), &word, Instant::from_millis(u64::from(number))).is_some());
     }
     assert_eq!(paths.len(), 4096);
+}
+
+/// The time of the other's report would make every later one old.
+#[test]
+fn another_destination_cannot_report_on_a_connection() {
+    let mut paths = Paths::new(&settings(PERIOD), true);
+    let at = Instant::from_secs;
+    assert!(paths.hear(peer(), &load(1, 2.0), at(100)).is_some());
+    let other = identity(3).public();
+    assert_eq!(paths.hear(other, &load(1_000_000, 50.0), at(101)), None);
+    assert_eq!(paths.hear(other, &delay(1_000_000, 400), at(101)), None);
+    let told = paths.hear(peer(), &load(2, 4.0), at(102)).unwrap().1;
+    assert_eq!(told.competition.map(|competition| competition.ratio), Some(3.0));
 }

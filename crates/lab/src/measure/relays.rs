@@ -26,6 +26,8 @@ pub struct RelaySample {
     pub local_received_bytes: u64,
     /// Octets of packets that its own traffic demanded, or received where it takes all it can get.
     pub local_taken_bytes: u64,
+    /// Rate of packets that it may lend; `None` without a limit.
+    pub lends_bps: Option<f64>,
 }
 
 impl RelaySample {
@@ -42,6 +44,8 @@ pub struct RelayRecorder {
     series: Vec<RelaySeries>,
     before: Vec<RelaySample>,
     last_at: Instant,
+    /// Lengths of the windows, seconds.
+    spans_s: Vec<f64>,
 }
 
 impl RelayRecorder {
@@ -49,7 +53,7 @@ impl RelayRecorder {
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         let series: Vec<_> = names.into_iter().map(|name| RelaySeries { name, ..RelaySeries::default() }).collect();
         let before = vec![RelaySample::default(); series.len()];
-        Self { series, before, last_at: Instant::ZERO }
+        Self { series, before, last_at: Instant::ZERO, spans_s: Vec::new() }
     }
 
     /// The series so far.
@@ -64,6 +68,7 @@ impl RelayRecorder {
             return;
         }
         self.last_at = now;
+        self.spans_s.push(span_s);
         for ((series, before), sample) in self.series.iter_mut().zip(&mut self.before).zip(samples) {
             let rate = |count: fn(&RelaySample) -> u64| bps(count(&sample).saturating_sub(count(before)), span_s);
             series.carried_bps.push(rate(|sample| sample.carried_bytes));
@@ -76,7 +81,9 @@ impl RelayRecorder {
             series.wifi_queue_bytes.push(sample.wifi_queue_bytes);
             series.hold_queue_bytes.extend(sample.hold_queue_bytes);
             let taken_bps = rate(|sample| sample.local_taken_bytes);
-            series.available_bps.push(capacity_bps.map(|capacity| (capacity - taken_bps).max(0.0).round()));
+            let lends_bps = sample.lends_bps.unwrap_or(f64::INFINITY);
+            let available_bps = |capacity: f64| (capacity - taken_bps).max(0.0).min(lends_bps).round();
+            series.available_bps.push(capacity_bps.map(available_bps));
             *before = sample;
         }
     }
@@ -92,7 +99,7 @@ impl RelayRecorder {
             share_ratio: last.carried_bytes as f64 / total_bytes.max(1) as f64,
             capacity_bps: last
                 .mean_capacity_bps(&RelaySample::default(), self.last_at.as_secs_f64())
-                .map_or_else(|| mean(series.capacity_bps.iter().flatten()), |bps| Some(bps.round())),
+                .map_or_else(|| mean_over_time(&series.capacity_bps, &self.spans_s), |bps| Some(bps.round())),
             local_demand_bytes: last.local_demand_bytes,
             local_received_bytes: last.local_received_bytes,
             ..RelayResults::default()
@@ -102,9 +109,13 @@ impl RelayRecorder {
     }
 }
 
-fn mean<'a>(values: impl Iterator<Item = &'a f64>) -> Option<f64> {
-    let (count, sum) = values.fold((0_u64, 0.0), |(count, sum), value| (count + 1, sum + value));
-    (count > 0).then(|| (sum / count as f64).round())
+/// Returns the mean of a value per window; windows count by their length, because the last may be shorter.
+fn mean_over_time(values: &[Option<f64>], spans_s: &[f64]) -> Option<f64> {
+    // As a share of the first, the length of a usual window is exactly 1.
+    let usual_s = spans_s.first()?;
+    let known = values.iter().zip(spans_s).filter_map(|(value, span_s)| Some((value.as_ref()?, span_s / usual_s)));
+    let (weights, sum) = known.fold((0.0, 0.0), |(all, sum), (value, weight)| (all + weight, sum + value * weight));
+    (weights > 0.0).then(|| (sum / weights).round())
 }
 
 #[cfg(test)]
@@ -135,10 +146,24 @@ mod tests {
         // A relay whose traffic takes all it can get has no number as its demand.
         assert_eq!(series[1].local_demand_bps[0], None);
         assert_eq!(series[1].carried_bps, [0.0, 8000.0]);
-        assert_eq!((relays[0].share_ratio, relays[0].capacity_bps), (0.75, Some(1.5e6)));
+        assert_eq!(relays[0].share_ratio, 0.75);
+        // 2 Mbit/s for half a second, then 1 Mbit/s for a whole one.
+        assert_eq!(relays[0].capacity_bps, Some(1_333_333.0));
         assert_eq!((relays[0].chosen, relays[1].chosen, relays[0].distance_m), (true, false, Some(900.0)));
         assert_eq!(relays[0].local_ratio(), Some(0.5));
         assert_eq!(RelayResults::default().local_ratio(), None);
+    }
+
+    /// Three windows of 2, 2 and 0.02 s.
+    #[test]
+    fn the_capacity_in_a_cell_is_a_mean_over_time() {
+        let mut recorder = RelayRecorder::new(["a".into()]);
+        for (at_ms, capacity_bps) in [(2000, 3e6), (4000, 3e6), (4020, 0.0)] {
+            let sample = RelaySample { capacity_bps: Some(capacity_bps), ..RelaySample::default() };
+            recorder.sample(Instant::from_millis(at_ms), [sample]);
+        }
+        let (_, relays) = recorder.finish(&[true], &[None]);
+        assert_eq!(relays[0].capacity_bps, Some(2_985_075.0));
     }
 
     #[test]

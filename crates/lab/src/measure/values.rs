@@ -30,7 +30,7 @@ pub(crate) fn values(scenario: &Scenario, results: &Results) -> Values {
     if let Some(metrics) = &results.metrics {
         add_metrics(&mut values, metrics);
         if let Some(selection) = &results.selection {
-            add_selection(&mut values, selection);
+            add_selection(&mut values, selection, metrics.summary.points);
         }
         if let Some((selection, target_bps)) = results.selection.as_ref().zip(metrics.target_bps) {
             add_decisions(&mut values, selection, target_bps);
@@ -40,10 +40,19 @@ pub(crate) fn values(scenario: &Scenario, results: &Results) -> Values {
     add_analysed_local(&mut values, &results.series, analysis(scenario));
     insert(&mut values, "local_max_over_min", local_max_over_min(&results.relays));
     insert(&mut values, "relay_energy_j", results.energy_j());
+    if !results.subflows.is_empty() {
+        // A relay without a subflow carried nothing: a missing number would be left out of means over runs.
+        values.extend(results.series.relays.iter().map(|relay| (throughput_of(&relay.name), 0.0)));
+    }
     for subflow in &results.subflows {
-        *values.entry(format!("path.{}.throughput_bps", subflow.path)).or_default() += subflow.throughput_bps;
+        *values.entry(throughput_of(&subflow.path)).or_default() += subflow.throughput_bps;
     }
     values
+}
+
+/// Name of the throughput over a relay.
+fn throughput_of(relay: &str) -> String {
+    format!("path.{relay}.throughput_bps")
 }
 
 /// The points of G1 that belong to the window of analysis.
@@ -110,11 +119,12 @@ fn add_metrics(values: &mut Values, metrics: &PaperMetrics) {
     insert(values, "connection_goodput_bps", mean(&goodputs));
 }
 
-/// Adds the number of migrations, and the outages that selection could have avoided.
-fn add_selection(values: &mut Values, selection: &SelectionResults) {
+/// Adds the number of migrations, and the outages that selection could have avoided at the `points` of the window of
+/// analysis: without any, nothing was judged.
+fn add_selection(values: &mut Values, selection: &SelectionResults, points: u64) {
     values.insert("migrations".into(), selection.migrations.len() as f64);
     values.insert("play_stalled_s".into(), selection.play_stalled_s);
-    if let Some(hindsight) = &selection.hindsight {
+    if let Some(hindsight) = selection.hindsight.as_ref().filter(|_| points > 0) {
         add(values, "analysis.", &serde_json::to_value(hindsight).expect("judgements are finite"));
     }
 }
@@ -168,7 +178,7 @@ fn add(values: &mut Values, prefix: &str, object: &serde_json::Value) {
 mod tests {
     use super::*;
     use crate::measure::metrics::Summary;
-    use crate::measure::results::{LatencyResults, Migration, RelaySeries, SelectionPoint};
+    use crate::measure::results::{Hindsight, LatencyResults, Migration, RelaySeries, SelectionPoint};
 
     /// Sets of 2.75 and 3.5 Mbit/s were used, one of 3.25 Mbit/s was kept as the next: 0.25, 0.5 and 0.25 from the
     /// target.
@@ -233,11 +243,14 @@ mod tests {
             let mut values = Values::new();
             let summary = Summary { points, receive_buffer_bytes: 7, ..Summary::default() };
             add_metrics(&mut values, &PaperMetrics { summary, ..PaperMetrics::default() });
+            let hindsight = Some(Hindsight::default());
+            add_selection(&mut values, &SelectionResults { hindsight, ..SelectionResults::default() }, points);
             values.into_iter().filter(|(name, _)| name.starts_with("analysis.")).collect::<Values>()
         };
         assert_eq!(values(0), Values::from([("analysis.points".into(), 0.0)]));
         let one = values(1);
         assert_eq!((one["analysis.receive_buffer_bytes"], one["analysis.outages"]), (7.0, 0.0));
+        assert_eq!(one["analysis.avoidable_outages"], 0.0);
     }
 
     /// From 1 s on, the first relay got 3 of 4; the second, which takes all it can get, 5.

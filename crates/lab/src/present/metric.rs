@@ -2,8 +2,8 @@
 
 use crate::present::quantity;
 use crate::present::wording::milliseconds;
-use crate::run::sweep::{Case, Plan};
-use crate::scenario::WorkloadKind;
+use crate::run::sweep::Plan;
+use crate::scenario::{Scenario, WorkloadKind};
 
 /// A value that tables and reports show; others appear only in files.
 #[derive(Debug)]
@@ -57,6 +57,32 @@ pub(crate) enum Better {
 /// The index over a single share, which is always 1.
 const JAIN_INDEX: &str = "jain_index";
 
+/// The flows whose shares Jain's index compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shares {
+    /// Connections of the workload.
+    pub connections: u64,
+    /// Flows of relays' owners that take all they can get.
+    pub own_flows: u64,
+}
+
+impl Shares {
+    /// Those of a scenario.
+    pub fn of(scenario: &Scenario) -> Self {
+        let workload = &scenario.workload;
+        let local = scenario.relays.iter().flat_map(|relay| &relay.local);
+        Self {
+            connections: if workload.kind == WorkloadKind::None { 0 } else { u64::from(workload.connections) },
+            own_flows: local.filter(|local| local.is_greedy()).map(|local| u64::from(local.count)).sum(),
+        }
+    }
+
+    /// Number of shares.
+    pub fn count(self) -> u64 {
+        self.connections + self.own_flows
+    }
+}
+
 impl Metric {
     /// Creates an entry of [`METRICS`] without a column; [`Self::column`] adds one.
     const fn new(name: &'static str, title: &'static str, kind: Kind, better: Better, about: &'static str) -> Self {
@@ -73,13 +99,7 @@ impl Metric {
 
     /// Returns whether it can say something about any of the cases of `plan`.
     pub fn concerns(&self, plan: &Plan) -> bool {
-        let shares = |case: &Case| {
-            let local = case.scenario.relays.iter().flat_map(|relay| &relay.local);
-            let greedy: u64 = local.filter(|local| local.is_greedy()).map(|local| u64::from(local.count)).sum();
-            let workload = &case.scenario.workload;
-            greedy + if workload.kind == WorkloadKind::None { 0 } else { u64::from(workload.connections) }
-        };
-        self.name != JAIN_INDEX || plan.cases.iter().any(|case| shares(case) > 1)
+        self.name != JAIN_INDEX || plan.cases.iter().any(|case| Shares::of(&case.scenario).count() > 1)
     }
 
     /// Returns whether these means come of themselves: a single share is always all of it.

@@ -142,7 +142,7 @@ fn totals(totals: &Totals) -> String {
         totals.duration_s,
         if totals.completed { "" } else { " (not complete)" }
     );
-    let reinjected = |bytes: u64| format!("; {} sent again on another subflow", quantity(bytes as f64, "B"));
+    let reinjected = |bytes: u64| format!("; {} given to another subflow", quantity(bytes as f64, "B"));
     let packets = format!(
         "{} with data, {} of them retransmissions{}",
         totals.data_packets,

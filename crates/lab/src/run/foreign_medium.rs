@@ -32,12 +32,9 @@ pub struct Entry {
 pub(super) enum LossesAt {
     /// At the gate where they entered.
     Sender,
-    /// At the gate that is not the hub's.
-    Spoke,
+    /// At the gate where they would have left.
+    Receiver,
 }
-
-/// The gate opposite all others: a cell's core, or the destination of a WLAN.
-const HUB: Gate = Gate(0);
 
 /// See the module documentation.
 pub struct ForeignMedium {
@@ -169,8 +166,8 @@ impl ForeignMedium {
 
     fn counted_at(&self, from: Gate, to: Gate) -> Gate {
         match self.losses_at {
-            LossesAt::Spoke if from == HUB => to,
-            LossesAt::Spoke | LossesAt::Sender => from,
+            LossesAt::Receiver => to,
+            LossesAt::Sender => from,
         }
     }
 
@@ -272,6 +269,8 @@ mod tests {
 
     const DESTINATION: &str = "10.1.0.1:5000";
     const SOURCE: &str = "10.0.0.1:80";
+    /// The cell's core.
+    const HUB: Gate = Gate(0);
     const SPOKE: Gate = Gate(1);
 
     fn packet(from: &str, to: &str, len: u32) -> Packet {
@@ -287,7 +286,7 @@ mod tests {
 
     /// A cell with one relay, through which the destination is reached.
     fn cell() -> ForeignMedium {
-        let mut cell = ForeignMedium::new(2, LossesAt::Spoke, Queue::packets(2));
+        let mut cell = ForeignMedium::new(2, LossesAt::Receiver, Queue::packets(2));
         let address = DESTINATION.parse::<SocketAddr>().unwrap().ip();
         cell.reach(address, SPOKE);
         cell.leave_from(address, HUB);
@@ -354,6 +353,18 @@ mod tests {
         cell.arrive(HUB, SPOKE, 0);
         let dropped = vec![(SPOKE, DropCause::Outage); 2];
         assert_eq!(process(&mut cell, vec![(HUB, down())], 1), (vec![], dropped));
+    }
+
+    /// The hop towards the destination takes all drops at a relay's gate for its own.
+    #[test]
+    fn losses_towards_the_core_count_at_the_core() {
+        let mut cell = cell();
+        let up = || (SPOKE, packet(DESTINATION, SOURCE, 0));
+        process(&mut cell, vec![up(), up()], 0);
+        cell.arrive(SPOKE, HUB, 1);
+        assert_eq!(process(&mut cell, vec![], 9), (vec![HUB], vec![(HUB, DropCause::Loss)]));
+        cell.leave(SPOKE);
+        assert_eq!(process(&mut cell, vec![up()], 9), (vec![], vec![(HUB, DropCause::Outage)]));
     }
 
     #[test]

@@ -30,8 +30,8 @@ pub(super) struct Hop {
     pub kind: HopKind,
 }
 
-/// Where to count packets towards the destination. The gates of a medium count both directions, and the gate opposite
-/// the relays counts all relays.
+/// Where to count packets towards the destination. The gate opposite the relays counts all relays. A relay's gate counts
+/// both directions, except drops: a cell counts them where packets would have left, a channel where they entered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum HopKind {
     /// A link, and perhaps elements before and after it.

@@ -80,12 +80,11 @@ pub fn overwrite(overwrite: &Overwrite, sender: IpAddr) -> EditStream {
 fn strip_options(strip: &Strip) -> Option<StripOptions> {
     let kinds = strip.options.iter().copied().map(kind).reduce(OptionKinds::and)?;
     let on = match strip.on {
-        StripFrom::All if strip.after > 0 => StripOn::AfterPackets(strip.after),
         StripFrom::All => StripOn::All,
         StripFrom::Syn => StripOn::Syn,
         StripFrom::SynAck => StripOn::SynAck,
     };
-    Some(StripOptions::new(kinds, on))
+    Some(StripOptions::new(kinds, on).after(strip.after))
 }
 
 fn kind(option: OptionKind) -> OptionKinds {

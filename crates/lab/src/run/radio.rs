@@ -132,7 +132,7 @@ pub(super) fn add_wlan(
 /// A cell that the backend simulates. Rates of relays are limited before it, in the core network.
 fn foreign_cell(scenario: &Scenario, settings: &scenario::Cell, addresses: &Addresses) -> ForeignMedium {
     let gates = scenario.relays.len() as u16 + 1;
-    let mut cell = ForeignMedium::new(gates, LossesAt::Spoke, queue(settings.queue));
+    let mut cell = ForeignMedium::new(gates, LossesAt::Receiver, queue(settings.queue));
     for (index, relay) in scenario.relays.iter().enumerate() {
         let gate = UeId(index as u16).gate();
         cell.reach(addresses.paths[index], gate);

@@ -295,7 +295,7 @@ pub enum BeyondKind {
     Ignore,
     /// As if they differed by exactly `eta_max`.
     Cap,
-    /// Uses the ratio by which the path's own queue slows it down, instead of `eta_max`.
+    /// Uses the ratio by which the path's own queue lengthens its round trips, instead of `eta_max`.
     Spread,
 }
 

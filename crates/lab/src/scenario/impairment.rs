@@ -160,7 +160,7 @@ pub struct Strip {
     /// The segments from which to remove them.
     #[serde(default)]
     pub on: StripFrom,
-    /// Number of segments in each direction that pass unchanged before that.
+    /// Number of segments in each direction, of any kind, that pass unchanged before that.
     #[serde(default)]
     pub after: u64,
 }

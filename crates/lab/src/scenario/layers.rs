@@ -22,6 +22,8 @@ pub struct Layer {
     pub name: String,
     /// Its contents.
     pub text: String,
+    /// Whether it ships with the program instead of being a file: what it extends ships, too.
+    pub ships: bool,
 }
 
 /// Finds the file that another file, the first argument, names in `extends`; the error explains why there is none.
@@ -106,7 +108,7 @@ fn bases_of(layer: &Layer) -> Result<Vec<String>, LoadError> {
 
 fn mistake(layer: &Layer, problem: String) -> LoadError {
     let map = SourceMap::new(&layer.name, &layer.text);
-    let remedy = "write the name of a scenario file, relative to this one".into();
+    let remedy = "write the name of a scenario file, relative to this one, or of a scenario that ships".into();
     let (place, context) = (map.place("extends"), String::new());
     LoadError::Mistakes(vec![Mistake { place, field: "extends".into(), problem, remedy, context }])
 }
@@ -157,7 +159,7 @@ mod tests {
     use super::*;
 
     fn layer(name: &str, text: &str) -> Layer {
-        Layer { name: name.into(), text: text.into() }
+        Layer { name: name.into(), text: text.into(), ships: false }
     }
 
     const BASE: &str =

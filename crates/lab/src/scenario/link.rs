@@ -15,6 +15,15 @@ use super::impairment::{Impairments, Middlebox, Outage, Reorder};
 use super::offset::Offset;
 use super::schema::{Bounds, TextOrTable, Written};
 
+/// Maximum rate of a trace; its size in memory grows with the rate.
+const TRACE_RATE_MAX: Rate = Rate::from_mbps(1000);
+/// Minimum rate of a trace: below it, one packet takes longer than a second.
+const TRACE_RATE_MIN: Rate = Rate::from_bps(12_000);
+/// Minimum period of a trace.
+const TRACE_PERIOD_MIN: Duration = Duration::from_secs(1);
+/// Maximum period of a trace; its size in memory grows with the period.
+const TRACE_PERIOD_MAX: Duration = Duration::from_secs(600);
+
 /// A link with its two directions. The fields describe the direction towards the destination.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -219,8 +228,42 @@ impl RateModel {
         })
     }
 
+    /// What is wrong with it: each time the field, the problem and the remedy. If nothing is, it has a trace or a
+    /// generator.
+    pub fn problems(&self) -> Vec<(&'static str, String, String)> {
+        if self.trace.is_some() {
+            let remedy = "keep `trace`, or remove it and keep the fields of a generated rate";
+            let contradicts = ("trace", "contradicts a generated rate".into(), remedy.into());
+            return if self.describes_a_generated_trace() { vec![contradicts] } else { Vec::new() };
+        }
+        let mut found = Vec::new();
+        let mut refuse = |field, problem: String, remedy: String| found.push((field, problem, remedy));
+        if self.offset.is_some() {
+            let remedy = "remove it: the seed draws the whole rate already";
+            refuse("offset", "is only for a recorded trace".into(), remedy.into());
+        }
+        let Some(generator) = self.generator() else {
+            let remedy = "add `mean = \"3 Mbit/s\"`, or `trace = \"file\"` for a recorded one";
+            refuse("mean", "is missing".into(), remedy.into());
+            return found;
+        };
+        if generator.mean_rate < TRACE_RATE_MIN || generator.mean_rate > TRACE_RATE_MAX {
+            let problem = format!("{} is out of range for a generated trace", generator.mean_rate);
+            refuse("mean", problem, format!("write a rate from \"{TRACE_RATE_MIN}\" to \"{TRACE_RATE_MAX}\""));
+        }
+        if generator.outage_interval == Some(Duration::ZERO) {
+            let remedy = "remove it to have no outages, or write a time above zero";
+            refuse("outage_interval", "there is no time between outages".into(), remedy.into());
+        }
+        if generator.duration < TRACE_PERIOD_MIN || generator.duration > TRACE_PERIOD_MAX {
+            let problem = format!("{} is out of range for the length of a trace", generator.duration);
+            refuse("period", problem, format!("write a time from \"{TRACE_PERIOD_MIN}\" to \"{TRACE_PERIOD_MAX}\""));
+        }
+        found
+    }
+
     /// Returns whether a field for generated traces is set.
-    pub(super) fn describes_a_generated_trace(&self) -> bool {
+    fn describes_a_generated_trace(&self) -> bool {
         let spans = [self.correlation, self.outage_interval, self.outage_duration, self.period];
         self.mean.is_some() || self.variation.is_some() || spans.iter().any(Option::is_some)
     }

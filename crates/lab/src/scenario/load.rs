@@ -19,12 +19,44 @@ use super::{Link, RelayMode, Scenario, TextOr, check, shape};
 /// Maximum size of a scenario file.
 const FILE_BYTES_MAX: u64 = 16_000_000;
 
+/// The texts of scenarios that ship with the program, by their path: `base/linux.toml`.
+pub type Library = dyn Fn(&Path) -> Option<&'static str>;
+
 /// Loads the scenario file at `path`, changed by `overrides`. Files that it extends are relative to it.
 ///
 /// # Errors
 /// If the file cannot be read or is invalid.
 pub fn load_file(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadError> {
-    ScenarioFile::read(path)?.load(overrides)
+    ScenarioFile::read(path)?.load(overrides, &|_| None)
+}
+
+/// Loads the scenario of the `library` at `path`, whose text is `text`, changed by `overrides`.
+///
+/// # Errors
+/// If it is invalid.
+pub fn load_shipped(path: &str, text: &str, overrides: &[Override], library: &Library) -> Result<Scenario, LoadError> {
+    let top = Layer { name: path.into(), text: text.into(), ships: true };
+    load_layers(top, &|from, base| find_base(from, base, library), overrides)
+}
+
+/// The file that `from` names `base`: beside it, or else in the `library`, where names may lack `.toml`.
+fn find_base(from: &Layer, base: &str, library: &Library) -> Result<Layer, String> {
+    let shipped = |path: &Path| {
+        let complete = PathBuf::from(format!("{}.toml", path.display()));
+        let found = [path, &complete].into_iter().find_map(|path| Some((path, library(path)?)));
+        found.map(|(path, text)| Layer { name: path.display().to_string(), text: text.into(), ships: true })
+    };
+    let path = Path::new(&from.name).with_file_name(base);
+    if from.ships {
+        return shipped(&path).ok_or_else(|| format!("there is no shipped scenario {}", path.display()));
+    }
+    // As on the command line, a folder of that name does not hide the scenario.
+    let is_beside = path.exists() && !path.is_dir();
+    if let Some(layer) = shipped(Path::new(base)).filter(|_| !is_beside) {
+        return Ok(layer);
+    }
+    let text = read(&path).map_err(|why| format!("cannot read {}: {why}", path.display()))?;
+    Ok(Layer { name: path.display().to_string(), text, ships: false })
 }
 
 /// A scenario file that can be loaded several times with different changes: a pipe can be read only once.
@@ -44,18 +76,14 @@ impl ScenarioFile {
         Ok(Self { path: path.into(), text })
     }
 
-    /// Loads its scenario, changed by `overrides`. Files that it extends are relative to it.
+    /// Loads its scenario, changed by `overrides`. Files that it extends are relative to it; what is not there may be
+    /// in the `library`.
     ///
     /// # Errors
     /// If it is invalid, or files that it extends cannot be read.
-    pub fn load(&self, overrides: &[Override]) -> Result<Scenario, LoadError> {
-        let find_base = |from: &Layer, base: &str| {
-            let path = Path::new(&from.name).with_file_name(base);
-            let text = read(&path).map_err(|why| format!("cannot read {}: {why}", path.display()))?;
-            Ok(Layer { name: path.display().to_string(), text })
-        };
-        let top = Layer { name: self.path.display().to_string(), text: self.text.clone() };
-        let mut scenario = load_layers(top, &find_base, overrides)?;
+    pub fn load(&self, overrides: &[Override], library: &Library) -> Result<Scenario, LoadError> {
+        let top = Layer { name: self.path.display().to_string(), text: self.text.clone(), ships: false };
+        let mut scenario = load_layers(top, &|from, base| find_base(from, base, library), overrides)?;
         scenario.directory = self.path.parent().unwrap_or(Path::new("")).into();
         Ok(scenario)
     }
@@ -79,7 +107,7 @@ fn read(path: &Path) -> Result<String, String> {
 /// If it is invalid.
 pub fn load(name: &str, text: &str, overrides: &[Override]) -> Result<Scenario, LoadError> {
     let nothing = |_: &Layer, _: &str| Err("there are no other files".into());
-    load_layers(Layer { name: name.into(), text: text.into() }, &nothing, overrides)
+    load_layers(Layer { name: name.into(), text: text.into(), ships: false }, &nothing, overrides)
 }
 
 /// Loads the scenario in `top` and the files it extends, changed by `overrides`.
@@ -266,6 +294,23 @@ impl Scenario {
 }
 
 impl Scenario {
+    /// The scenario with `changes`, except those of the number of relays, which has been settled, and those of relays that
+    /// it does not have. `None` if that is no scenario; whether its values make sense is not checked.
+    pub(crate) fn changed(&self, changes: &[Override]) -> Option<Self> {
+        let mut bare = self.clone();
+        // Which relays have a Wi-Fi link by default depends on other settings.
+        bare.relays.iter_mut().for_each(|relay| relay.wifi = relay.wifi.take().filter(|wifi| *wifi != Link::wifi()));
+        let mut document = Table::try_from(&bare).ok()?;
+        for change in changes.iter().filter(|change| !change.counts_relays()) {
+            let _ = change.apply(&mut document);
+        }
+        complete_wifi(&mut document);
+        let mut scenario: Self = document.try_into().ok()?;
+        scenario.name_relays();
+        scenario.give_wifi_links();
+        Some(scenario)
+    }
+
     /// Gives every relay a Wi-Fi link of its own if there is no shared channel.
     fn give_wifi_links(&mut self) {
         if self.wlan.is_none() && self.cooperation.relays != RelayMode::MultiHomed {

@@ -65,7 +65,7 @@ pub use impairment::{
 pub use layers::{FindBase, Layer};
 pub use lends::Lends;
 pub use link::{Burst, Link, LinkRate, Loss, Mtu, Narrow, QUEUE_PROFILES, Queue, RateModel, Uplink};
-pub use load::{ScenarioFile, load, load_file, load_layers};
+pub use load::{Library, ScenarioFile, load, load_file, load_layers, load_shipped};
 pub use local::{Change, LocalKind, LocalTraffic, OnOff};
 pub use mistake::{LoadError, Mistake, Place};
 pub use offset::Offset;

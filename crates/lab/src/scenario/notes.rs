@@ -216,6 +216,9 @@ impl Scenario {
 fn changed(selection: &Selection) -> Vec<&'static str> {
     let default = Selection::default();
     let fields = [
+        ("period", selection.period != default.period),
+        ("advert_period", selection.advert_period.is_some()),
+        ("estimator", selection.estimator != default.estimator),
         ("trigger", selection.trigger != default.trigger),
         ("hold_down_periods", selection.hold_down_periods.is_some()),
         ("headroom", selection.headroom.is_some()),

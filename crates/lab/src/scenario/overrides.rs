@@ -88,7 +88,7 @@ impl Override {
     }
 
     /// Returns whether it sets the number of relays of a section.
-    pub(super) fn counts_relays(&self) -> bool {
+    pub(crate) fn counts_relays(&self) -> bool {
         let key = |step: &Step, name: &str| matches!(step, Step::Key(key) if key == name);
         matches!(self.path.0.as_slice(), [relays, _, count] if key(relays, "relays") && key(count, "count"))
     }

@@ -13,8 +13,8 @@ const TCP_HEADERS_BYTES: f64 = 52.0;
 /// Headers over payload of MPTCP-rec's mix over IPv4: packets of 541 octets on average; 90 % of the octets go over TCP
 /// with 40 octets of headers, and 10 % over UDP with 28.
 const VBR_HEADER_RATIO: f64 = 0.9 * 40.0 / (541.0 - 40.0) + 0.1 * 28.0 / (541.0 - 28.0);
-/// The same payload over IPv6.
-const VBR_HEADER_RATIO_IPV6: f64 = 0.9 * 60.0 / (541.0 - 40.0) + 0.1 * 48.0 / (541.0 - 28.0);
+/// The same over IPv6, where the smallest packets have 64 octets instead of 44, and so packets 551 on average.
+const VBR_HEADER_RATIO_IPV6: f64 = 0.9 * 60.0 / (551.0 - 60.0) + 0.1 * 48.0 / (551.0 - 48.0);
 
 impl Scenario {
     /// Payload of a full packet of the connection, octets.

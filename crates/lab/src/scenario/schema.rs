@@ -156,7 +156,7 @@ pub fn schema() -> String {
     let mut schema = WHOLE.clone();
     // The loader removes these fields before it reads the rest.
     let extends = json!({
-        "description": "Another scenario file that this one extends, or several; later ones take precedence.",
+        "description": "Another scenario that this one extends, a file or one that ships, or several; later ones win.",
         "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }],
     });
     if let Some(properties) = schema.pointer_mut("/properties").and_then(Value::as_object_mut) {

@@ -13,6 +13,12 @@ pub fn held_before(results: &Results, index: usize, at_s: f64) -> u64 {
     windows.take_while(|(ends_s, _)| **ends_s < at_s).last().map_or(0, |(_, held)| *held)
 }
 
+/// The most that relay `index` held at the end of a window that ends after `at_s`, octets.
+pub fn held_after(results: &Results, index: usize, at_s: f64) -> u64 {
+    let windows = results.series.time_s.iter().zip(&results.series.relays[index].hold_queue_bytes);
+    windows.filter(|(ends_s, _)| **ends_s > at_s).map(|(_, held)| *held).max().unwrap_or(0)
+}
+
 /// When relay `index` holds data: just after it has begun to, and when it holds most, s.
 pub fn moments_of_holding(results: &Results, index: usize) -> [f64; 2] {
     let held = &results.series.relays[index].hold_queue_bytes;

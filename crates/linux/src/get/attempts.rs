@@ -4,8 +4,9 @@
 //! ```text
 //! rounds   first from all uplinks to one address of the server, in the family with more local addresses; then in the
 //!          other family, then to the server's next addresses. A round begins 250 ms after the one before, or when an
-//!          attempt has failed. Last comes the first round again without an offer of MPTCP, because some networks
-//!          swallow or refuse the offer: after 2 s without any answer, or when no other attempt is left
+//!          attempt has failed. Last come the same rounds again without an offer of MPTCP, because some networks
+//!          swallow or refuse the offer: after 2 s without any answer, or when no other attempt is left. All of them,
+//!          as the first address may be dead
 //! choice   the first in this order that has answered. Earlier ones are waited for: half as long again as the first
 //!          answer took, and 10 ms
 //! ```
@@ -40,8 +41,8 @@ pub struct Attempts {
     remotes: Vec<SocketAddr>,
     /// Rounds that have not begun; the next one is last.
     waiting: Vec<Vec<Way>>,
-    /// Attempts without an offer of MPTCP that have not begun; below, when they begin, once the others have begun.
-    without_offer: Vec<Way>,
+    /// The same rounds without an offer of MPTCP; below, when the next one begins, once the others have begun.
+    without_offer: Vec<Vec<Way>>,
     without_offer_at: Option<Instant>,
     /// Attempts that have not failed, in order of preference.
     open: Vec<Attempt>,
@@ -63,8 +64,8 @@ impl Attempts {
     /// Creates attempts from each of `uplinks`, given as lists of addresses, to each of `remotes`.
     pub fn new(uplinks: &[Vec<IpAddr>], remotes: &[SocketAddr], config: ConnectionConfig) -> Self {
         let mut waiting = rounds(uplinks, remotes);
-        let without_offer = waiting.first().filter(|_| config.mptcp).cloned().unwrap_or_default();
         waiting.reverse();
+        let without_offer = if config.mptcp { waiting.clone() } else { Vec::new() };
         Self {
             config,
             uplinks: uplinks.to_vec(),
@@ -123,12 +124,13 @@ impl Attempts {
         has_begun
     }
 
-    /// Begins the attempts without an offer of MPTCP, if their time has come or no other attempt is left.
+    /// Begins the next round without an offer of MPTCP, if its time has come or no other attempt is left.
     fn do_without_offer(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        let is_alone = self.waiting.is_empty() && self.open.is_empty();
-        if is_alone || self.without_offer_at.is_some_and(|at| at <= now) {
-            let ways = core::mem::take(&mut self.without_offer);
-            self.begin(ways, &ConnectionConfig { mptcp: false, ..self.config.clone() }, endpoint, now);
+        let is_due = |it: &Self| it.without_offer_at.is_some_and(|at| at <= now);
+        while is_due(self) || self.waiting.is_empty() && self.open.is_empty() {
+            let Some(round) = self.without_offer.pop() else { return };
+            self.without_offer_at = Some(now + HEAD_START);
+            self.begin(round, &ConnectionConfig { mptcp: false, ..self.config.clone() }, endpoint, now);
         }
     }
 
@@ -356,7 +358,9 @@ mod tests {
         attempts.go_on(&mut endpoint, at(1_999));
         assert_eq!((attempts.open.len(), attempts.next_at()), (6, Some(at(2_000))));
         attempts.go_on(&mut endpoint, at(2_000));
-        assert_eq!((attempts.open.len(), attempts.next_at()), (9, None), "over all uplinks, to the first address");
+        assert_eq!((attempts.open.len(), attempts.next_at()), (9, Some(at(2_250))), "over all, to the first address");
+        attempts.go_on(&mut endpoint, at(2_250));
+        assert_eq!((attempts.open.len(), attempts.next_at()), (12, None), "the first address may be dead");
         // All servers have refused the offer: the attempts without it begin at once, and only once.
         let (mut attempts, mut endpoint, _) = begun();
         for refusals in 1..=6 {
@@ -364,7 +368,8 @@ mod tests {
             attempts.failed(first, CloseReason::Refused, &mut endpoint, at(20));
             assert_eq!(attempts.open.len(), [5, 4, 3, 2, 1, 3][refusals - 1]);
         }
-        for _ in 0..3 {
+        assert_eq!(attempts.next_at(), Some(at(270)));
+        for _ in 0..6 {
             assert_eq!(attempts.verdict(), None);
             let first = attempts.open[0].connection;
             attempts.failed(first, CloseReason::Refused, &mut endpoint, at(40));

@@ -9,10 +9,12 @@ use transport::{ConnectionId, Endpoint, Event, Received};
 use units::{Duration, Instant};
 
 use super::attempts::Attempts;
-use super::guard::Guard;
 use super::partial::Parts;
 use super::sink::Sink;
-use crate::http::{Body, Chunked, ContentRange, GrowingHead, HEAD_BYTES_MAX, ResponseHead, Url, parse_response_head};
+use super::subflows::Subflows;
+use crate::http::{
+    ANSWER_HEAD_BYTES_MAX, Body, Chunked, ContentRange, GrowingHead, ResponseHead, Url, parse_response_head,
+};
 use crate::{Error, Result};
 
 /// Maximum time for the server to accept the connection.
@@ -43,7 +45,7 @@ pub struct Download<'a> {
     url: Url,
     attempts: Attempts,
     connection: Option<ConnectionId>,
-    guard: Option<Guard>,
+    subflows: Option<Subflows>,
     sink: Sink,
     observe: &'a mut dyn FnMut(Progress),
     phase: Phase,
@@ -53,6 +55,8 @@ pub struct Download<'a> {
     resumed_bytes: u64,
     /// Whether the server sends parts of files.
     parts: Parts,
+    /// The file was complete before, and the server still has this version.
+    was_complete: bool,
     /// Why the complete file was sent instead of the rest, if it was.
     begun_anew: Option<&'static str>,
     /// Octets of the complete file, as announced with a part of it.
@@ -94,13 +98,14 @@ impl<'a> Download<'a> {
             url: url.clone(),
             attempts,
             connection: None,
-            guard: None,
+            subflows: None,
             sink,
             observe,
             phase: Phase::Connecting,
             bytes: 0,
             resumed_bytes: 0,
             parts: Parts::Expected,
+            was_complete: false,
             begun_anew: None,
             promised_bytes: None,
             whole_bytes: None,
@@ -126,6 +131,11 @@ impl<'a> Download<'a> {
     /// Returns the octets received, and those that an earlier download had left.
     pub fn bytes(&self) -> (u64, u64) {
         (self.bytes, self.resumed_bytes)
+    }
+
+    /// Returns whether the file was complete before, and the server still has this version.
+    pub fn was_complete(&self) -> bool {
+        self.was_complete
     }
 
     /// Returns why the server sent the complete file although an earlier download had left a part of it.
@@ -177,7 +187,7 @@ impl<'a> Download<'a> {
     fn receive(&mut self, id: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
         self.take_all(id, endpoint, now);
         if self.paused || !matches!(self.phase, Phase::Body(_)) {
-            self.guard.iter_mut().for_each(Guard::rest);
+            self.subflows.iter_mut().for_each(Subflows::rest);
         }
     }
 
@@ -193,7 +203,7 @@ impl<'a> Download<'a> {
                 Ok(Received::Data(data)) => {
                     self.deadline = now + STALL_TIMEOUT;
                     self.arrived_at = now;
-                    self.guard.iter_mut().for_each(|guard| guard.received(data.len() as u64, now));
+                    self.subflows.iter_mut().for_each(|subflows| subflows.received(data.len() as u64, now));
                     self.take(&data.to_bytes());
                     if matches!(self.phase, Phase::Closing) {
                         return self.close(id, endpoint, now);
@@ -241,11 +251,10 @@ impl<'a> Download<'a> {
                     }
                 }
                 Ok(Some((head, len))) => return self.begin(&head, &octets[len..]),
-                Ok(None) if octets.len() <= HEAD_BYTES_MAX => {
-                    self.phase = Phase::Head(GrowingHead::read(octets, HEAD_BYTES_MAX));
+                Ok(None) => {
+                    self.phase = Phase::Head(GrowingHead::read(octets, ANSWER_HEAD_BYTES_MAX));
                     return;
                 }
-                Ok(None) => self.fail("the answer's head is too long"),
                 Err(problem) => self.fail(problem),
             }
         }
@@ -254,6 +263,11 @@ impl<'a> Download<'a> {
     fn begin(&mut self, head: &ResponseHead, rest: &[u8]) {
         let len = if let Body::Length(len) = head.body { Some(len) } else { None };
         let resumption = self.sink.resumption();
+        if head.status == 200 && self.is_there(head, len) {
+            self.was_complete = true;
+            // The server need not send it to its end.
+            return self.end(Ok(()));
+        }
         self.note_parts(head, resumption.as_ref().map(|(_, ours)| ours.as_str()));
         let begun = match (head.status, head.content_range, resumption) {
             (200, ..) => self.sink.restart(head.validator.as_deref(), len),
@@ -268,22 +282,23 @@ impl<'a> Download<'a> {
             // Octets with no definite position must not be added to what was kept.
             (206, Some(range), Some(_)) if range.reaches_end() && is_false(range, head.body) => {
                 let (ContentRange { first, last, .. }, whole) = (range, range.complete_len.unwrap_or_default());
-                return self
-                    .fail(format!("the server sends a length that does not match {first}-{last} of {whole} bytes"));
+                let why = format!("the server sends a length that does not match {first}-{last} of {whole} bytes");
+                return self.fail_part(&why);
             }
             (206, Some(range), Some((at, _))) if range.first == at && range.reaches_end() => {
                 self.resumed_bytes = at;
+                self.was_complete = self.sink.is_complete();
                 self.promised_bytes = range.complete_len;
                 self.sink.go_on()
             }
-            (206, ..) => return self.fail("the server sends a different part than requested"),
+            (206, ..) => return self.fail_part("the server sends a different part than requested"),
             (416, _, Some(_)) => {
                 // The server ignores If-Range and has less than we have: what we kept is useless.
                 return self.drop_kept();
             }
             _ => {
-                let location = head.location.as_ref().map_or(String::new(), |to| format!(", it is now at {to}"));
-                return self.fail(format!("the server answers {} {}{location}", head.status, head.reason));
+                let elsewhere = self.elsewhere(head);
+                return self.fail(format!("the server answers {} {}{elsewhere}", head.status, head.reason));
             }
         };
         if let Err(error) = begun {
@@ -323,10 +338,43 @@ impl<'a> Download<'a> {
         }
     }
 
+    /// Says which URL to use instead, as a clause: redirections are not followed.
+    fn elsewhere(&self, head: &ResponseHead) -> String {
+        let Some(location) = &head.location else { return String::new() };
+        let to = self.url.located(location).unwrap_or_else(|| location.clone());
+        let note = match head.status {
+            300..400 if to.starts_with("https:") => " (which needs TLS, which is not supported)",
+            300..400 => " (redirections are not followed: use this URL)",
+            _ => "",
+        };
+        format!(", it is now at {to}{note}")
+    }
+
+    /// Returns whether a server that sends `len` octets from the start, as those without parts of files do, sends the
+    /// version that is here completely.
+    fn is_there(&self, head: &ResponseHead, len: Option<u64>) -> bool {
+        let ours = self.sink.resumption().map(|(_, validator)| validator);
+        let has_length = len.is_none_or(|len| Some(len) == self.sink.whole_bytes());
+        self.sink.is_complete() && ours == head.validator && has_length
+    }
+
+    /// Fails because of a part that was not asked for. A complete file is not asked about again: this server would never
+    /// answer well.
+    fn fail_part(&mut self, why: &str) {
+        if self.sink.is_complete() {
+            self.sink.drop_kept();
+        }
+        self.fail(why);
+    }
+
     /// Drops what was kept, because the server has another version.
     fn drop_kept(&mut self) {
-        let _ = self.sink.restart(None, None);
-        self.fail("the file on the server has changed: the kept part of the old one was dropped");
+        let could = self.sink.drop_kept();
+        self.fail(match self.sink.is_complete() {
+            true if could => "the file on the server has changed: the next attempt begins anew",
+            true => "the file on the server has changed, and the one here is read-only: remove it, or make it writable",
+            false => "the file on the server has changed: the kept part of the old one was dropped",
+        });
     }
 
     fn take_body(&mut self, octets: &[u8]) {
@@ -446,11 +494,11 @@ impl Download<'_> {
         let stats = endpoint.stats(connection);
         let first = stats.as_ref().and_then(|stats| stats.subflows.first());
         let rtt = first.and_then(|subflow| subflow.srtt).unwrap_or(RTT_UNKNOWN);
-        let mut guard = Guard::new(connection, rtt, now);
+        let mut subflows = Subflows::new(connection, rtt, now);
         if let Some(first) = first {
-            guard.know(self.attempts.uplinks(), first.remote, self.attempts.remotes());
+            subflows.know(self.attempts.uplinks(), first.remote, self.attempts.remotes());
         }
-        self.guard = Some(guard);
+        self.subflows = Some(subflows);
         self.request(connection, endpoint, now);
     }
 
@@ -518,7 +566,7 @@ impl App for Download<'_> {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let attempt_at = self.attempts.next_at().unwrap_or(Instant::FAR_FUTURE);
-        let look_at = self.guard.as_ref().and_then(Guard::next_at).unwrap_or(Instant::FAR_FUTURE);
+        let look_at = self.subflows.as_ref().and_then(Subflows::next_at).unwrap_or(Instant::FAR_FUTURE);
         Some(self.deadline.min(attempt_at).min(look_at))
     }
 
@@ -528,8 +576,9 @@ impl App for Download<'_> {
             self.take_winner(endpoint, now);
             self.check_attempts();
         }
-        if let Some(guard) = self.guard.as_mut().filter(|guard| guard.next_at().is_some_and(|at| at <= now)) {
-            guard.look(endpoint, now);
+        if let Some(subflows) = self.subflows.as_mut().filter(|subflows| subflows.next_at().is_some_and(|at| at <= now))
+        {
+            subflows.look(endpoint, now);
         }
         if now >= self.deadline {
             self.run_out(endpoint, now);

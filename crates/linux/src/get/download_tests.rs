@@ -48,6 +48,7 @@ impl Drop for Folder {
 struct Outcome {
     result: Result<u64, String>,
     begun_anew: Option<&'static str>,
+    was_complete: bool,
     /// The request that the origin saw.
     request: String,
 }
@@ -103,8 +104,9 @@ fn download_from(output: &Path, resume: bool, answer: &str, ending: End) -> Outc
             download.handle_timeout(&mut pair.client, pair.now);
         }
     }
-    let ((bytes, _), begun_anew) = (download.bytes(), download.begun_anew());
-    Outcome { begun_anew, result: download.finish(Ok(())).map(|()| bytes).map_err(|error| error.to_string()), request }
+    let ((bytes, _), begun_anew, was_complete) = (download.bytes(), download.begun_anew(), download.was_complete());
+    let result = download.finish(Ok(())).map(|()| bytes).map_err(|error| error.to_string());
+    Outcome { begun_anew, was_complete, result, request }
 }
 
 /// Answers once, when the request is complete.
@@ -150,9 +152,14 @@ fn what_is_no_answer_fails_in_a_line() {
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n".into(), "after 5 bytes"),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n\r\n".into(), "malformed"),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n".into(), "transfer coding"),
-        ("HTTP/1.1 301 Moved\r\nLocation: http://elsewhere/\r\n\r\n".into(), "it is now at http://elsewhere/"),
-        (format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "a".repeat(100_000)), "too long"),
-        (format!("HTTP/1.1 200 OK\r\n{}\r\n", "X: 1\r\n".repeat(1000)), "too long"),
+        (
+            "HTTP/1.1 301 Moved\r\nLocation: http://elsewhere/\r\n\r\n".into(),
+            "it is now at http://elsewhere/ (redirections are not followed: use this URL)",
+        ),
+        ("HTTP/1.1 302 Found\r\nLocation: size/1000\r\n\r\n".into(), "it is now at http://10.0.0.1/size/1000 ("),
+        ("HTTP/1.1 308 P\r\nLocation: https://h/\r\n\r\n".into(), "at https://h/ (which needs TLS, which is not"),
+        (format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "a".repeat(300_000)), "longer than 256 KiB"),
+        (format!("HTTP/1.1 200 OK\r\n{}\r\n", "X: 1\r\n".repeat(1000)), "more than 256 fields"),
         ("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/9\r\n\r\nhello".into(), "a different part"),
     ] {
         expect_failure(&answer, why);
@@ -190,6 +197,78 @@ fn a_download_goes_on_where_it_broke_off() {
     assert_eq!(folder.names(), ["out"]);
 }
 
+const WHOLE: &str = "Content-Length: 10\r\n\r\n0123456789";
+
+/// Returns a folder with the complete file, or `None` where the file system notes no versions.
+fn completed(name: &str) -> Option<Folder> {
+    let folder = Folder::new(name);
+    let first = download(&folder.output(), true, &format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v1\"\r\n{WHOLE}"));
+    assert_eq!((first.result, first.was_complete), (Ok(10), false));
+    if super::completed::read(&folder.output(), "http://10.0.0.1/file").is_none() {
+        crate::left_out::leave_out("files that are complete", "this file system has no extended attributes");
+        return None;
+    }
+    Some(folder)
+}
+
+#[test]
+fn a_file_that_is_complete_is_not_downloaded_again() {
+    for (answer, arrived) in [
+        ("HTTP/1.1 206 P\r\nContent-Range: bytes 9-9/10\r\nContent-Length: 1\r\n\r\n9".into(), 1),
+        // Without parts of files, the head says enough.
+        (format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v1\"\r\n{WHOLE}"), 0),
+        (format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v1\"\r\nTransfer-Encoding: chunked\r\n\r\na\r\n0123456789"), 0),
+    ] {
+        let Some(folder) = completed("complete") else { return };
+        let second = download(&folder.output(), true, &answer);
+        assert!(second.request.contains("Range: bytes=9-\r\nIf-Range: \"v1\"\r\n"), "{}", second.request);
+        assert_eq!((second.result, second.was_complete, second.begun_anew), (Ok(arrived), true, None), "{answer}");
+        assert_eq!(fs::read_to_string(folder.output()).unwrap(), "0123456789");
+        assert_eq!(folder.names(), ["out"]);
+    }
+}
+
+#[test]
+fn a_file_that_was_complete_gives_way_to_another_version() {
+    let Some(folder) = completed("outdated") else { return };
+    let answer = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v2\"\r\nContent-Length: 10\r\n\r\nabcdefghij");
+    let broken = download(&folder.output(), true, &answer[..answer.len() - 5]);
+    assert!(broken.result.unwrap_err().contains("5 bytes are kept"));
+    assert_eq!(fs::read_to_string(folder.output()).unwrap(), "0123456789");
+    let rest = "HTTP/1.1 206 P\r\nETag: \"v2\"\r\nContent-Range: bytes 4-9/10\r\nContent-Length: 6\r\n\r\nefghij";
+    let rest = download(&folder.output(), true, rest);
+    assert_eq!((rest.result, rest.was_complete), (Ok(6), false));
+    assert_eq!(fs::read_to_string(folder.output()).unwrap(), "abcdefghij");
+    assert_eq!(folder.names(), ["out"]);
+}
+
+/// Some servers ignore If-Range.
+#[test]
+fn a_part_of_another_version_leaves_the_complete_file_and_is_not_asked_for_again() {
+    for answer in [
+        "HTTP/1.1 206 P\r\nETag: \"v2\"\r\nContent-Range: bytes 9-9/10\r\nContent-Length: 1\r\n\r\nj",
+        "HTTP/1.1 206 P\r\nContent-Range: bytes 9-11/12\r\nContent-Length: 3\r\n\r\njkl",
+        "HTTP/1.1 416 R\r\nContent-Range: bytes */3\r\nContent-Length: 0\r\n\r\n",
+    ] {
+        let Some(folder) = completed("ignores") else { return };
+        let error = download(&folder.output(), true, answer).result.unwrap_err();
+        assert!(error.ends_with("has changed: the next attempt begins anew"), "{error}");
+        assert_eq!(fs::read_to_string(folder.output()).unwrap(), "0123456789");
+        assert_eq!(folder.names(), ["out"]);
+        assert!(!download(&folder.output(), true, answer).request.contains("Range"), "it begins anew");
+    }
+}
+
+#[test]
+fn a_file_that_was_changed_here_or_has_another_url_is_not_taken_for_complete() {
+    let Some(folder) = completed("touched") else { return };
+    assert_eq!(super::completed::read(&folder.output(), "http://10.0.0.1/other"), None);
+    // Of the same length: the time tells.
+    fs::write(folder.output(), "abcdefghij").unwrap();
+    fs::File::options().write(true).open(folder.output()).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    assert_eq!(super::completed::read(&folder.output(), "http://10.0.0.1/file"), None);
+}
+
 /// A server need not send parts of files, as Python's http.server does not.
 #[test]
 fn a_server_without_ranges_promises_nothing() {
@@ -213,6 +292,7 @@ fn a_server_without_ranges_promises_nothing() {
     assert!(error.ends_with("(ranges): -C begins anew"), "{error}");
     let whole = download(&folder.output(), true, &format!("{head}\r\n0123456789"));
     assert_eq!((whole.result, whole.begun_anew), (Ok(10), Some("the server does not send parts of files (ranges)")));
+    fs::remove_file(folder.output()).unwrap();
     let broken = broken("Accept-Ranges: bytes\r\n");
     assert!(broken.ends_with(&kept(": -C continues from there")), "{broken}");
     let other = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v2\"\r\nContent-Length: 2\r\n\r\nab");

@@ -13,7 +13,7 @@ use crate::attachment::Attachment;
 use crate::clock::Clock;
 use crate::driver::{Driver, Remote};
 use crate::stop::Stop;
-use crate::uplink::{self, Change, Families, Plumbing, Surroundings, Watch};
+use crate::uplink::{self, Change, EnginePath, Families, Former, Plumbing, Surroundings, Uplink, Watch};
 use crate::wait::wait;
 use crate::{Error, Result};
 
@@ -24,6 +24,8 @@ const LOOK: Duration = Duration::from_secs(1);
 pub struct Uplinks {
     plumbing: Plumbing,
     watch: Watch,
+    /// What is known of each uplink besides, in the same order.
+    known: Vec<Known>,
     /// What the user should know if nothing arrives.
     pub notes: Vec<String>,
 }
@@ -40,7 +42,8 @@ impl Uplinks {
         let notes = plan.notes.clone();
         let plumbing = Plumbing::lay(plan, stop)?;
         let watch = Watch::new(&uplinks)?;
-        Ok((attachment, Self { plumbing, watch, notes }))
+        let known = vec![Known::default(); uplinks.len()];
+        Ok((attachment, Self { plumbing, watch, known, notes }))
     }
 
     /// Returns the engine's addresses for each uplink.
@@ -108,46 +111,76 @@ impl Uplinks {
     /// # Errors
     /// If the driver has ended.
     fn handle<A: App>(&mut self, change: &Change, remote: &Remote<EndpointHost<Alone, A>>) -> Result<()> {
-        let (interface, is_back) = match change {
+        // Without its janitor the plumbing cannot be changed.
+        let _ = self.plumbing.check_janitor();
+        let (ended, begun) = match change {
             Change::Lost { interface, renamed, .. } => {
                 if let Some(name) = renamed {
-                    self.plumbing.note_renamed(interface, name)?;
+                    // If this fails, what was changed for it is undone at the end.
+                    let _ = self.plumbing.note_renamed(interface, name);
                 }
-                (interface.clone(), false)
+                self.lost(interface)
             }
-            Change::Usable(uplink) => {
-                // Without its janitor the plumbing cannot be changed.
-                let _ = self.plumbing.check_janitor();
-                let is_laid = self.plumbing.replace(uplink).is_ok();
-                if !is_laid {
-                    // If this fails, the watch reports the uplink again with its next change.
-                    let _ = self.watch.retry(&uplink.interface);
-                }
-                (uplink.interface.clone(), is_laid)
-            }
+            Change::Usable(uplink) => self.usable(uplink),
             // The uplinks are used as they were.
             Change::Unlisted { .. } => return Ok(()),
         };
-        let path = self.plumbing.paths().iter().find(|path| path.uplink.interface == interface);
-        let addresses = path.map(|path| path.addresses.clone()).unwrap_or_default();
-        remote.call(move |host, now| {
-            for ip in addresses {
-                change_over(&mut host.endpoint, LocalAddress { ip, backup: true }, is_back, now);
-            }
-        })
+        remote.call(move |host, now| change_over(&mut host.endpoint, &ended, &begun, now))
+    }
+
+    /// Handles the loss of an uplink. Returns as [`Known::change`] does.
+    fn lost(&mut self, interface: &str) -> (Vec<IpAddr>, Vec<IpAddr>) {
+        let Some(index) = self.index_of(interface) else { return Default::default() };
+        self.known[index] = Known { is_lost: true, ..Known::default() };
+        (self.plumbing.paths()[index].addresses.clone(), Vec::new())
+    }
+
+    /// Handles an uplink that is back or has changed. Returns as [`Known::change`] does.
+    fn usable(&mut self, uplink: &Uplink) -> (Vec<IpAddr>, Vec<IpAddr>) {
+        let Some(index) = self.index_of(&uplink.interface) else { return Default::default() };
+        let before = self.plumbing.paths()[index].uplink.clone();
+        if self.plumbing.replace(uplink).is_err() {
+            // If this fails, the watch reports the uplink again with its next change.
+            let _ = self.watch.retry(&uplink.interface);
+            return self.lost(&uplink.interface);
+        }
+        let there = uplink::addresses_of(&uplink.interface);
+        self.known[index].change(&before, &self.plumbing.paths()[index], &there)
+    }
+
+    fn index_of(&self, interface: &str) -> Option<usize> {
+        self.plumbing.paths().iter().position(|path| path.uplink.interface == interface)
     }
 }
 
-/// Ends what ran over the uplink of an address, and starts again if the uplink is back.
-fn change_over(endpoint: &mut Endpoint, address: LocalAddress, is_back: bool, now: Instant) {
+/// What is known of an uplink besides its path.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    is_lost: bool,
+    former: Former,
+}
+
+impl Known {
+    /// Notes that the uplink, which was as `before`, is there with this path and the addresses `there`. Returns the
+    /// engine's addresses over which nothing goes on, and those of them that can be used again.
+    fn change(&mut self, before: &Uplink, path: &EnginePath, there: &[IpAddr]) -> (Vec<IpAddr>, Vec<IpAddr>) {
+        let was_lost = core::mem::take(&mut self.is_lost);
+        let [v4, v6] = self.former.note(before, &path.uplink, there);
+        let differs = |ip: &IpAddr| was_lost || if ip.is_ipv4() { v4 } else { v6 };
+        let ended: Vec<IpAddr> = path.addresses.iter().copied().filter(differs).collect();
+        let begun = ended.iter().copied().filter(|ip| path.uplink.way(*ip).is_some()).collect();
+        (ended, begun)
+    }
+}
+
+/// Ends what ran over the addresses `ended`, and begins again over those of `begun`.
+fn change_over(endpoint: &mut Endpoint, ended: &[IpAddr], begun: &[IpAddr], now: Instant) {
     let all: Vec<_> = endpoint.connections().collect();
     // Plain TCP has no other path, and may survive a short interruption of its only one.
     if all.into_iter().any(|id| endpoint.stats(id).is_some_and(|stats| stats.mptcp)) {
-        endpoint.remove_local_address(address.ip, now);
+        ended.iter().for_each(|ip| endpoint.remove_local_address(*ip, now));
     }
-    if is_back {
-        endpoint.add_local_address(address, now);
-    }
+    begun.iter().for_each(|ip| endpoint.add_local_address(LocalAddress { ip: *ip, backup: true }, now));
 }
 
 /// Adds what is known about this host to a failure to reach any server.
@@ -157,5 +190,33 @@ pub fn explain(error: Error, notes: &[String]) -> Error {
             Error::Peer(format!("{message}; {}", notes.join("; ")))
         }
         error => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::uplink::Way;
+
+    #[test]
+    fn only_what_takes_another_way_begins_anew() {
+        let addresses = ["10.99.0.2", "fd99::2"].map(|ip| ip.parse::<IpAddr>().unwrap());
+        let way = |address: &str| Some(Way { address: address.parse().unwrap(), prefix_len: 64, gateway: None });
+        let dhcp = Uplink { index: 3, v4: way("192.168.42.10"), ..Uplink::absent("usb0").unwrap() };
+        let advertised = Uplink { v6: way("2001:db8::a"), ..dhcp.clone() };
+        let next_day = Uplink { v6: way("2001:db8::b"), ..dhcp.clone() };
+        let there = ["192.168.42.10", "2001:db8::a", "2001:db8::b"].map(|ip| ip.parse::<IpAddr>().unwrap());
+        let mut known = Known::default();
+        let change = |known: &mut Known, before: &Uplink, now: &Uplink| {
+            known.change(before, &EnginePath { addresses: addresses.into(), uplink: now.clone() }, &there)
+        };
+        let both = (addresses.to_vec(), addresses.to_vec());
+        let [v4, v6] = addresses.map(|ip| vec![ip]);
+        assert_eq!(change(&mut known, &dhcp, &advertised), (v6.clone(), v6.clone()));
+        assert_eq!(change(&mut known, &advertised, &next_day), (Vec::new(), Vec::new()));
+        assert_eq!(change(&mut known, &next_day, &dhcp), (v6, Vec::new()));
+        known.is_lost = true;
+        assert_eq!(change(&mut known, &dhcp, &dhcp), (addresses.to_vec(), v4));
+        assert_eq!(change(&mut known, &advertised, &Uplink { index: 4, ..advertised.clone() }), both);
     }
 }

@@ -3,7 +3,8 @@
 //! The part is in `FILE.part`. Beside it, `FILE.part.version` says which version it is a part of: the URL, and the
 //! validator and length of the version if the server gave them. This program did not leave a part without that file,
 //! and does not touch it. Only the server can tell whether it still has this version (If-Range, RFC 9110 section
-//! 13.1.5); if not, it sends the complete file.
+//! 13.1.5); if not, it sends the complete file. A file that is complete bears its version itself (completed.rs), and is
+//! asked for in the same way: from its last octet on.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -13,7 +14,9 @@ use std::path::{Path, PathBuf};
 
 use atomic_file::Standing;
 use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 
+use super::completed::{self, Completed};
 use crate::{Error, Result};
 
 /// An incomplete file, which is kept when the download ends early.
@@ -33,6 +36,9 @@ pub struct PartialFile {
     url: String,
     /// The version of the part has a validator, so it can be asked for again, even if it belongs to another URL.
     is_named: bool,
+    is_of_url: bool,
+    /// The version of the complete file at `path`, if nothing has arrived of another one.
+    completed: Option<Completed>,
 }
 
 /// Whether a server sends parts of files (RFC 9110 section 14), as far as its answers show.
@@ -69,9 +75,8 @@ impl PartialFile {
         let standing = Standing::at(path);
         let file = loop {
             let file = open_own(&part, standing.writable().mode_at_first()).map_err(Error::output(known))?;
-            rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-                Error::Unready(format!("{}: another download is writing it: wait until that ends", part.display()))
-            })?;
+            rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
+                .map_err(|errno| unlocked(&part, errno))?;
             if is_still_at(&file, &part).map_err(Error::output(known))? {
                 break file;
             }
@@ -89,8 +94,22 @@ impl PartialFile {
         let named = lines.next().filter(|validator| !validator.is_empty() && len > 0);
         let (is_named, validator) = (named.is_some(), named.filter(|_| is_of_url).map(str::to_owned));
         let whole_bytes = lines.next().and_then(|len| len.parse().ok());
+        let completed = if len == 0 { completed::read(path, url) } else { None };
         let (path, url, resume_at) = (path.into(), url.into(), len.saturating_sub(1));
-        Ok(Self { file, path, part, version, standing, resume_at, validator, whole_bytes, url, is_named })
+        Ok(Self {
+            file,
+            path,
+            part,
+            version,
+            standing,
+            resume_at,
+            validator,
+            whole_bytes,
+            url,
+            is_named,
+            is_of_url,
+            completed,
+        })
     }
 
     /// Returns the path of the part.
@@ -100,12 +119,20 @@ impl PartialFile {
 
     /// Returns where to continue, and the validator of the version that is there.
     pub fn resumption(&self) -> Option<(u64, String)> {
-        Some((self.resume_at, self.validator.clone()?))
+        match &self.completed {
+            Some(completed) => Some((completed.bytes - 1, completed.validator.clone())),
+            None => Some((self.resume_at, self.validator.clone()?)),
+        }
+    }
+
+    /// Returns whether the complete file is there, as far as is known here: the server may have another version by now.
+    pub fn is_complete(&self) -> bool {
+        self.completed.is_some()
     }
 
     /// Returns the octets of the complete file in this version, if the server has announced them.
     pub fn whole_bytes(&self) -> Option<u64> {
-        self.whole_bytes
+        self.completed.as_ref().map(|completed| completed.bytes).or(self.whole_bytes)
     }
 
     /// Starts from the beginning. The version is written once nothing of another one is left. It marks the part as
@@ -114,15 +141,31 @@ impl PartialFile {
         // A power failure must not leave octets of another version beside the name of this one.
         self.cut(0).and_then(|()| self.file.sync_data()).map_err(Error::output(&self.part))?;
         let _ = fs::remove_file(&self.version);
-        self.is_named = validator.is_some();
+        self.completed = None;
+        (self.is_named, self.validator) = (validator.is_some(), validator.map(str::to_owned));
+        self.is_of_url = true;
         let whole = whole_bytes.map_or(String::new(), |bytes| bytes.to_string());
         let version = format!("{}\n{}\n{whole}\n", self.url, validator.unwrap_or_default());
         atomic_file::write(&self.version, version.as_bytes())
             .map_err(|error| Error::output(&self.version)(error.source))
     }
 
-    /// Continues.
+    /// Makes the next download begin anew, because the server has another version. Returns whether it could: a complete
+    /// file may be read-only.
+    pub fn drop_kept(&mut self) -> bool {
+        if self.completed.is_some() {
+            return completed::forget(&self.path);
+        }
+        // Without a validator it is not continued.
+        let _ = self.restart(None, None);
+        true
+    }
+
+    /// Continues. Of a file that is complete nothing is missing: what arrives is its last octet.
     pub fn go_on(&mut self) -> Result<()> {
+        if self.is_complete() {
+            return Ok(());
+        }
         self.cut(self.resume_at).map_err(Error::output(&self.part))
     }
 
@@ -131,12 +174,20 @@ impl PartialFile {
         self.file.seek(SeekFrom::Start(len)).map(drop)
     }
 
-    /// Gives the complete file its name, replacing an existing file. Both are on the disk when this returns, where the
-    /// file system can sync a folder.
+    /// Gives the complete file its name, replacing an existing file, unless it has it. Both are on the disk when this
+    /// returns, where the file system can sync a folder.
     ///
     /// # Errors
     /// If the disk is full or the folder has changed.
     pub fn commit(self) -> Result<()> {
+        if self.is_complete() {
+            self.remove();
+            return Ok(());
+        }
+        // In this order: afterwards the file may be read-only, or another user's.
+        if let Some(validator) = &self.validator {
+            completed::note(&self.file, &self.url, validator);
+        }
         self.standing.pass_to(&self.file);
         self.file.sync_data().map_err(Error::output(&self.part))?;
         fs::rename(&self.part, &self.path).map_err(Error::output(&self.path))?;
@@ -151,6 +202,7 @@ impl PartialFile {
         let sync = || self.file.sync_data().and_then(|()| atomic_file::sync_name(&self.part));
         if len > 0 && self.is_named && sync().is_ok() {
             let then = match parts {
+                _ if !self.is_of_url => ": they are of another URL, and -C continues only with that one",
                 Parts::Expected => ": -C continues from there",
                 Parts::Unannounced => {
                     ": -C continues from there if the server sends parts of files, which it does not announce"
@@ -159,19 +211,37 @@ impl PartialFile {
             };
             return Some(format!("{len} bytes are kept in {}{then}", self.part.display()));
         }
+        self.remove();
+        (len > 0 && !self.is_named).then(|| UNNAMED.to_owned())
+    }
+
+    /// Removes the part and its version.
+    fn remove(&self) {
         let _ = fs::remove_file(&self.part);
         let _ = fs::remove_file(&self.version);
-        (len > 0 && !self.is_named).then(|| UNNAMED.to_owned())
     }
 }
 
 impl Write for PartialFile {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        self.file.write(octets)
+        if self.is_complete() { Ok(octets.len()) } else { self.file.write(octets) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
+    }
+}
+
+/// The error for a part that could not be locked.
+fn unlocked(part: &Path, errno: Errno) -> Error {
+    match errno {
+        Errno::WOULDBLOCK => {
+            Error::Unready(format!("{}: another download is writing it: wait until that ends", part.display()))
+        }
+        errno => Error::File {
+            path: part.into(),
+            message: format!("cannot be locked: {errno}: choose another folder, or leave out -C"),
+        },
     }
 }
 
@@ -242,6 +312,23 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "hello");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_part_of_another_url_is_named_as_such() {
+        let folder = folder("other");
+        let path = folder.join("out");
+        interrupted(&path, Some("\"v1\""), b"hel").unwrap();
+        let other = PartialFile::open(&path, "http://h/y").unwrap().keep(Parts::Expected).unwrap();
+        assert!(other.contains("3 bytes are kept") && other.contains("of another URL"), "{other}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn only_a_lock_is_another_download() {
+        let why = |errno| unlocked(Path::new("x.part"), errno).to_string();
+        assert!(why(Errno::WOULDBLOCK).contains("another download"));
+        assert!(!why(Errno::NOLCK).contains("another download"), "{}", why(Errno::NOLCK));
     }
 
     /// Returns whether the folder is opened, to be synced, after the last change of a name in it during `work`.

@@ -67,6 +67,22 @@ impl Sink {
         }
     }
 
+    /// Returns whether the complete file is there, in the version of [`Self::resumption`].
+    pub fn is_complete(&self) -> bool {
+        match self {
+            Self::Partial(file) => file.is_complete(),
+            Self::Whole(_) | Self::Stream(_) => false,
+        }
+    }
+
+    /// Makes the next download begin anew, because the server has another version. Returns whether it could.
+    pub fn drop_kept(&mut self) -> bool {
+        match self {
+            Self::Partial(file) => file.drop_kept(),
+            Self::Whole(_) | Self::Stream(_) => true,
+        }
+    }
+
     /// Prepares for the complete file, of the version with `validator` and `whole_bytes` octets, if these are known.
     pub fn restart(&mut self, validator: Option<&str>, whole_bytes: Option<u64>) -> Result<()> {
         match self {

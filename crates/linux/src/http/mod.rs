@@ -18,14 +18,18 @@ pub use conditional::{Conditions, Judgement, Validators};
 pub use growing_head::{GrowingHead, Pace};
 pub use range::{ContentRange, Range, RangeError};
 pub use request::{Method, Refusal, Request, parse_request};
-pub use response::{Body, ResponseHead, parse_response_head};
+pub use response::{Body, ResponseHead, merged_length, parse_response_head};
 pub use target::{content_type, decode_path, encode_path, with_slash};
 pub use url::Url;
 
-/// Maximum octets of the head of a request or response.
+/// Maximum octets of the head of a request.
 pub const HEAD_BYTES_MAX: usize = 16 * 1024;
-/// Maximum number of header fields.
+/// Maximum number of header fields of a request.
 const FIELDS_MAX: usize = 64;
+/// Maximum octets of the head of a response, as in browsers.
+pub const ANSWER_HEAD_BYTES_MAX: usize = 256 << 10;
+/// Maximum number of header fields of a response. They are on the stack, 32 octets each, while a head is parsed.
+pub const ANSWER_FIELDS_MAX: usize = 256;
 
 #[cfg(test)]
 thread_local! {

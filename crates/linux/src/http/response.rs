@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{ContentRange, FIELDS_MAX, HEAD_BYTES_MAX, field};
+use super::{ANSWER_FIELDS_MAX, ANSWER_HEAD_BYTES_MAX, ContentRange, field};
 
 /// How a body ends (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,15 +47,18 @@ impl ResponseHead {
 /// # Errors
 /// What is wrong with it.
 pub fn parse_response_head(octets: &[u8]) -> Result<Option<(ResponseHead, usize)>, String> {
-    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    let mut fields = [httparse::EMPTY_HEADER; ANSWER_FIELDS_MAX];
     let mut parsed = httparse::Response::new(&mut fields);
     #[cfg(test)]
     super::PARSED.set(super::PARSED.get() + 1);
     let len = match parsed.parse(octets) {
         Ok(httparse::Status::Complete(len)) => len,
-        Ok(httparse::Status::Partial) if octets.len() < HEAD_BYTES_MAX => return Ok(None),
-        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
-            return Err("the answer's head is too long".into());
+        Ok(httparse::Status::Partial) if octets.len() < ANSWER_HEAD_BYTES_MAX => return Ok(None),
+        Ok(httparse::Status::Partial) => {
+            return Err(format!("the answer's head is longer than {} KiB", ANSWER_HEAD_BYTES_MAX >> 10));
+        }
+        Err(httparse::Error::TooManyHeaders) => {
+            return Err(format!("the answer has more than {ANSWER_FIELDS_MAX} fields"));
         }
         Err(error) => return Err(format!("the answer is not HTTP: {error}")),
     };
@@ -73,20 +76,33 @@ pub fn parse_response_head(octets: &[u8]) -> Result<Option<(ResponseHead, usize)
     Ok(Some((head, len)))
 }
 
+/// Returns the length that all values of Content-Length agree on, in one field or several; `None` if they do not, or if
+/// one is no number (RFC 9112 section 6.3, 5).
+pub fn merged_length<'a>(fields: impl IntoIterator<Item = &'a [u8]>) -> Option<u64> {
+    let mut merged = None;
+    for value in fields.into_iter().flat_map(|field| field.split(|octet| *octet == b',')) {
+        let digits = value.trim_ascii();
+        let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+        let length = core::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()?;
+        if *merged.get_or_insert(length) != length {
+            return None;
+        }
+    }
+    merged
+}
+
 /// Returns how the body ends, or an error if that is unclear. Chunks override a length (RFC 9112 section 6.3). Octets
 /// that follow the chunks of such an answer may be meant for a reader that goes by the length, so its connection serves
 /// no other request.
 fn body(headers: &[httparse::Header<'_>]) -> Result<Body, String> {
-    let lines = headers.iter().filter(|header| header.name.eq_ignore_ascii_case("content-length")).count();
+    let lines = headers.iter().filter(|header| header.name.eq_ignore_ascii_case("content-length"));
     match (field(headers, "transfer-encoding"), field(headers, "content-length")) {
         (Some(coding), _) if coding.eq_ignore_ascii_case("chunked") => Ok(Body::Chunked),
         (Some(coding), _) => Err(format!("the transfer coding {coding:?} is not supported")),
-        (None, Some(_)) if lines > 1 => Err("the answer has two Content-Lengths".into()),
-        (None, Some(len)) => {
-            let digits = !len.is_empty() && len.bytes().all(|digit| digit.is_ascii_digit());
-            let len = len.parse().ok().filter(|_| digits).ok_or(format!("{len:?} is not a Content-Length"))?;
-            Ok(Body::Length(len))
-        }
+        (None, Some(len)) => match merged_length(lines.map(|header| header.value)) {
+            Some(len) => Ok(Body::Length(len)),
+            None => Err(format!("{len:?} is not a Content-Length")),
+        },
         (None, None) => Ok(Body::UntilClose),
     }
 }
@@ -117,6 +133,28 @@ mod tests {
         assert_eq!(body("transfer-encoding: Chunked\r\n"), Ok(Body::Chunked));
         assert_eq!(body("Content-Length: 12\r\nTransfer-Encoding: chunked\r\n"), Ok(Body::Chunked));
         assert_eq!(body(""), Ok(Body::UntilClose));
+    }
+
+    #[test]
+    fn equal_lengths_are_one() {
+        for fields in ["Content-Length: 12\r\nContent-length: 12\r\n", "Content-Length: 12, 12\r\n"] {
+            assert_eq!(body(fields), Ok(Body::Length(12)), "{fields}");
+        }
+        for values in ["12, 13", "12,", ",12", "12, +12", "12 12", "", "99999999999999999999"] {
+            assert!(body(&format!("Content-Length: {values}\r\n")).is_err(), "{values}");
+        }
+    }
+
+    /// The same as those of the proxy.
+    #[test]
+    fn heads_have_a_limit_in_octets_and_one_in_fields() {
+        let with = |fields: &str| parse_response_head(format!("HTTP/1.1 200 OK\r\n{fields}\r\n").as_bytes());
+        let kilobyte = format!("X: {}\r\n", "a".repeat(1000));
+        assert!(matches!(with(&kilobyte.repeat(250)), Ok(Some(_))));
+        let too_long = parse_response_head(format!("HTTP/1.1 200 OK\r\nX: {}", "a".repeat(256 << 10)).as_bytes());
+        assert_eq!(too_long, Err("the answer's head is longer than 256 KiB".into()));
+        assert!(matches!(with(&"X: 1\r\n".repeat(256)), Ok(Some(_))));
+        assert_eq!(with(&"X: 1\r\n".repeat(257)), Err("the answer has more than 256 fields".into()));
     }
 
     #[test]

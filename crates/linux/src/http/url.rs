@@ -82,6 +82,12 @@ impl Url {
         &self.0[url::Position::BeforeHost..url::Position::AfterPort]
     }
 
+    /// Returns the complete URL to which a Location in an answer to this one leads, if it can be read (RFC 9110 section
+    /// 10.2.2).
+    pub fn located(&self, location: &str) -> Option<String> {
+        self.0.join(location).ok().map(String::from)
+    }
+
     /// Returns the last part of the path, as a name for the file.
     pub fn file_name(&self) -> Option<OsString> {
         let encoded = self.0.path_segments()?.next_back().filter(|name| !name.is_empty())?;
@@ -119,6 +125,21 @@ mod tests {
         assert_eq!(url("http://h?q").target(), "/?q");
         assert_eq!(url("http://h:80/").authority(), "h");
         assert_eq!(url("http://h/").file_name(), None);
+    }
+
+    #[test]
+    fn places_are_completed() {
+        let url = url("http://h:8080/a/b?x");
+        for (location, whole) in [
+            ("c/d", "http://h:8080/a/c/d"),
+            ("/c", "http://h:8080/c"),
+            ("?y", "http://h:8080/a/b?y"),
+            ("//i/c", "http://i/c"),
+            ("https://i/c", "https://i/c"),
+        ] {
+            assert_eq!(url.located(location).as_deref(), Some(whole));
+        }
+        assert_eq!(url.located("http://[::1/"), None);
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub enum State {
 pub struct Traffic {
     /// Smoothed round-trip time.
     pub rtt: Duration,
-    /// Minimum round-trip time of recent segments.
+    /// Minimum round-trip time of recent segments; zero before the first sample.
     pub rtt_min: Duration,
     /// Payload octets that the peer has acknowledged.
     pub up_bytes: u64,
@@ -73,6 +73,8 @@ pub struct Traffic {
     pub sent_segments: u64,
     /// Retransmitted segments among these.
     pub retransmitted_segments: u64,
+    /// Segments received, with or without data. The counter wraps around.
+    pub received_segments: u32,
 }
 
 /// Returns all current sockets in the network namespace of the calling thread. Without CAP_NET_ADMIN, subflows cannot
@@ -199,15 +201,18 @@ fn traffic(info: &[u8]) -> Traffic {
         |at: usize| info.get(at..at + 4).and_then(|octets| octets.try_into().ok()).map_or(0, u32::from_ne_bytes);
     let u64_at =
         |at: usize| info.get(at..at + 8).and_then(|octets| octets.try_into().ok()).map_or(0, u64::from_ne_bytes);
+    // The kernel's value before the first sample.
+    let rtt_min = Some(u32_at(148)).filter(|micros| *micros != u32::MAX).unwrap_or(0);
     Traffic {
         rtt: Duration::from_micros(u32_at(68).into()),
-        rtt_min: Duration::from_micros(u32_at(148).into()),
+        rtt_min: Duration::from_micros(rtt_min.into()),
         // The kernel also counts SYN and FIN as acknowledged octets. The counters of octets sent and retransmitted
         // (since 4.19) include neither.
         up_bytes: u64_at(120).min(u64_at(200).saturating_sub(u64_at(208))),
         down_bytes: u64_at(128),
         sent_segments: u32_at(156).into(),
         retransmitted_segments: u32_at(100).into(),
+        received_segments: u32_at(140),
     }
 }
 
@@ -216,6 +221,16 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+
+    #[test]
+    fn a_round_trip_time_that_was_not_measured_is_unknown() {
+        let mut info = [0; 232];
+        let least = |info: &[u8]| traffic(info).rtt_min;
+        info[148..152].copy_from_slice(&20_000_u32.to_ne_bytes());
+        assert_eq!(least(&info), Duration::from_millis(20));
+        info[148..152].copy_from_slice(&u32::MAX.to_ne_bytes());
+        assert_eq!(least(&info), Duration::ZERO);
+    }
 
     #[test]
     fn a_listener_is_found() {

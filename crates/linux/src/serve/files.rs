@@ -11,6 +11,9 @@ use super::listing::Listing;
 use crate::http::content_type;
 use crate::{Error, Result};
 
+/// How often a file is opened if the kernel asks to try again.
+const OPEN_TRIES: usize = 16;
+
 /// A folder to serve. The kernel itself keeps every path inside it, symbolic links included (`openat2` with
 /// `RESOLVE_BENEATH`), so no race with a rename leads out.
 pub struct Folder {
@@ -46,7 +49,10 @@ impl Folder {
                 Ok((file, metadata)) if metadata.is_file() => {
                     Ok(Found::Index(file, metadata, content_type("index.html")))
                 }
-                _ => Ok(Found::Listing(Listing::new(path, &file))),
+                // Something of that name that is no file hides nothing.
+                Ok(_) | Err(404) => Listing::new(path, &file).map(Found::Listing).map_err(status_of),
+                // Whoever may not read the page may not read the names either; and a lack of descriptors passes.
+                Err(status) => Err(status),
             };
         }
         if !metadata.is_file() {
@@ -61,10 +67,11 @@ impl Folder {
         // Without NONBLOCK a named pipe would stop the whole server.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        let file: File = match rustix::fs::openat2(self.root.as_fd(), path, flags, Mode::empty(), resolve) {
-            Ok(fd) => fd.into(),
-            Err(error) => return Err(status_of(error)),
-        };
+        let open = || rustix::fs::openat2(self.root.as_fd(), path, flags, Mode::empty(), resolve);
+        // openat2(2), EAGAIN: something was renamed meanwhile, so the kernel is not sure that `..` stayed inside.
+        let again = (1..OPEN_TRIES).map(|_| open());
+        let opened = [open()].into_iter().chain(again).find(|opened| !matches!(opened, Err(Errno::AGAIN)));
+        let file: File = opened.unwrap_or(Err(Errno::AGAIN)).map_err(status_of)?.into();
         let metadata = file.metadata().map_err(|_| 500_u16)?;
         Ok((file, metadata))
     }
@@ -75,8 +82,9 @@ fn status_of(error: Errno) -> u16 {
     match error {
         Errno::ACCESS | Errno::PERM | Errno::XDEV | Errno::LOOP => 403,
         Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG | Errno::NXIO => 404,
-        // No descriptors are left: other clients are downloading, and will finish some time.
-        Errno::MFILE | Errno::NFILE => 503,
+        // No descriptors are left: other clients are downloading, and will finish some time. Or files are being renamed
+        // all the time.
+        Errno::MFILE | Errno::NFILE | Errno::AGAIN => 503,
         _ => 500,
     }
 }
@@ -86,6 +94,8 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
     use std::path::PathBuf;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
 
     use super::*;
 
@@ -117,12 +127,38 @@ mod tests {
 
     #[test]
     fn who_comes_when_no_descriptor_is_left_may_come_again() {
-        assert_eq!([Errno::MFILE, Errno::NFILE, Errno::IO].map(status_of), [503, 503, 500]);
+        let errors = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::IO];
+        assert_eq!(errors.map(status_of), [503, 503, 503, 500]);
+    }
+
+    /// The kernel gives up on a path with `..` while anything at all is renamed.
+    #[test]
+    fn renames_do_not_hide_files() {
+        let path = folder("renamed");
+        let served = Folder::open(&path).unwrap();
+        let is_over = AtomicBool::new(false);
+        let statuses: Vec<u16> = thread::scope(|scope| {
+            scope.spawn(|| {
+                for [from, to] in [["x", "y"], ["y", "x"]].into_iter().cycle() {
+                    let _ = fs::rename(path.join(from), path.join(to));
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            });
+            fs::write(path.join("x"), "").unwrap();
+            let statuses = (0..20_000).filter_map(|_| status(&served, "sub/../a.txt")).collect();
+            is_over.store(true, Ordering::Relaxed);
+            statuses
+        });
+        // How often it gives up in a row is up to the kernel's scheduler.
+        assert!(statuses.iter().all(|status| *status == 503), "{statuses:?}");
+        fs::remove_dir_all(path).unwrap();
     }
 
     #[test]
     fn links_do_not_lead_out() {
-        let path = folder("links");
+        let path = folder("beneath");
         symlink("/etc/passwd", path.join("absolute")).unwrap();
         symlink("../../../etc/passwd", path.join("relative")).unwrap();
         symlink("a.txt", path.join("inside")).unwrap();
@@ -131,6 +167,15 @@ mod tests {
         assert_eq!(status(&served, "relative"), Some(403));
         assert_eq!(status(&served, "inside"), None);
         assert_eq!(status(&served, "../a.txt"), Some(403));
+        // A page that may not be read does not make the names of the others public.
+        let index = path.join("sub/index.html");
+        for target in ["/etc/passwd", "index.html"] {
+            symlink(target, &index).unwrap();
+            assert_eq!(status(&served, "sub"), Some(403), "{target}");
+            fs::remove_file(&index).unwrap();
+        }
+        fs::create_dir(&index).unwrap();
+        assert!(matches!(served.find(Path::new("sub")), Ok(Found::Listing(_))));
         fs::remove_dir_all(path).unwrap();
     }
 }

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, Dir, DirEntry, FileType, statat};
+use rustix::io::Errno;
 
 use crate::http::encode_path;
 
@@ -37,13 +38,16 @@ enum Stage {
 
 impl Listing {
     /// Creates the page of the open `folder`, which is at `path`.
-    pub fn new(path: &Path, folder: &File) -> Self {
+    ///
+    /// # Errors
+    /// If the folder cannot be opened for reading, for example because no descriptor is left.
+    pub fn new(path: &Path, folder: &File) -> Result<Self, Errno> {
         let mut base = OsString::from("/");
         base.push(path);
         if path != Path::new("") {
             base.push("/");
         }
-        Self { base, entries: Dir::read_from(folder).ok(), names: Vec::new(), stage: Stage::Gathering }
+        Ok(Self { base, entries: Some(Dir::read_from(folder)?), names: Vec::new(), stage: Stage::Gathering })
     }
 
     /// Returns whether the page is complete.
@@ -151,7 +155,7 @@ mod tests {
 
     /// Returns the slices of the page of `folder`, as if it were at `path`.
     fn slices(folder: &TestFolder, path: &str) -> Vec<String> {
-        let mut listing = Listing::new(Path::new(path), &File::open(&folder.0).unwrap());
+        let mut listing = Listing::new(Path::new(path), &File::open(&folder.0).unwrap()).unwrap();
         core::iter::from_fn(|| (!listing.is_done()).then(|| listing.slice())).collect()
     }
 
@@ -171,6 +175,13 @@ mod tests {
         ];
         assert!(page.contains(&format!("<ul>\n{}</ul>\n", links.concat())), "{page}");
         assert!(slices(&folder, "").concat().contains("<h1>/</h1>"));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_read_is_not_an_empty_one() {
+        let folder = TestFolder::new("unread");
+        fs::write(folder.0.join("file"), "").unwrap();
+        assert!(Listing::new(Path::new(""), &File::open(folder.0.join("file")).unwrap()).is_err());
     }
 
     #[test]

@@ -2,22 +2,23 @@
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
-use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::Value;
 
 use crate::ip_command::MISSING_IP;
+use crate::netns::kernel_has_ipv6;
 use crate::program::program;
 use crate::uplink::plan::is_own_table;
 use crate::uplink::{OWN_PREFIX, lent};
 use crate::{Error, Result};
 
-/// Missing if the kernel was built or started without IPv6.
-const IPV6_SETTINGS: &str = "/proc/sys/net/ipv6";
-
 /// Beginning of the reason why an interface is no uplink that lacks nothing but a default route.
 pub const NO_DEFAULT_ROUTE: &str = "has an address but no default route";
+
+/// Why the device of a relay that is not heard is no uplink.
+pub const NO_RELAY: &str = "has no relay behind it: check that `anabranch relay` runs there, on the same network, and that \
+    `anabranch peers` there lists this device";
 
 /// An interface of this host that reaches the Internet by itself, as found at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,23 +164,21 @@ pub fn discover(names: &[String]) -> Result<Vec<Uplink>> {
 /// If a name is invalid or given twice, or if no interface can be used now.
 pub fn discover_some(names: &[String]) -> Result<(Vec<Uplink>, Vec<String>)> {
     let listing = Listing::read()?;
-    let (mut uplinks, mut wrong): (Vec<Uplink>, Vec<String>) = (Vec::new(), Vec::new());
-    for name in names {
-        let absent = Uplink::absent(name)?;
-        if uplinks.iter().any(|known| known.interface == *name) {
-            return Err(Error::Usage(format!("{name} is named twice: name each uplink once")));
-        }
-        uplinks.push(listing.uplink(name).unwrap_or_else(|why| {
-            wrong.push(format!("{name} {why}"));
-            absent
-        }));
-    }
+    let (uplinks, wrong) = listing.named(names)?;
     if wrong.len() == uplinks.len() {
         let message = wrong.join("; ");
         let are_never = names.iter().all(|name| listing.is_never(name));
         return Err(if are_never { Error::Usage(message) } else { Error::Unready(message) });
     }
     Ok((uplinks, wrong))
+}
+
+/// Like [`discover_some`], but all of them may be absent.
+///
+/// # Errors
+/// If a name is invalid or given twice.
+pub fn discover_named(names: &[String]) -> Result<(Vec<Uplink>, Vec<String>)> {
+    Listing::read()?.named(names)
 }
 
 /// Returns the current addresses of this host's interfaces, with their networks.
@@ -211,6 +210,23 @@ pub fn reachable_addresses(except: &str) -> Result<Vec<IpAddr>> {
     let near: Vec<&Value> = interfaces.iter().filter(is_near).collect();
     let of = |family: &'static str| near.iter().filter_map(move |interface| usable_address(interface, family));
     Ok(of("inet").chain(of("inet6")).map(|network| network.address).collect())
+}
+
+/// Returns the interfaces that are devices of relays.
+pub(super) fn lent_devices() -> Result<Vec<String>> {
+    let interfaces = ip_json(&["-d", "link", "show"])?;
+    let devices = interfaces.iter().filter(|interface| lent::is_device(interface));
+    Ok(devices.filter_map(|interface| text(interface, "ifname").map(str::to_owned)).collect())
+}
+
+/// Returns the addresses of an interface, also deprecated ones; none if it does not exist.
+pub fn addresses_of(interface: &str) -> Vec<IpAddr> {
+    ip_json(&["address", "show", "dev", interface]).unwrap_or_default().iter().flat_map(locals).collect()
+}
+
+/// Returns whether an interface has an address, deprecated or not.
+pub fn has_address(interface: &str, address: IpAddr) -> bool {
+    addresses_of(interface).contains(&address)
 }
 
 /// Returns the octets that the kernel counts before each packet of an interface: an Ethernet header, or nothing.
@@ -262,7 +278,7 @@ impl Listing {
     /// # Errors
     /// If it is missing or fails.
     pub fn read() -> Result<Self> {
-        Self::read_with(ip_json, Path::new(IPV6_SETTINGS).exists())
+        Self::read_with(ip_json, kernel_has_ipv6())
     }
 
     /// Lists them with `list`, which runs `ip` with these arguments.
@@ -276,6 +292,22 @@ impl Listing {
                 routes => routes?,
             },
         })
+    }
+
+    /// Returns the uplinks on the interfaces `names`, some of which may be absent, and what is wrong with each of these.
+    fn named(&self, names: &[String]) -> Result<(Vec<Uplink>, Vec<String>)> {
+        let (mut uplinks, mut wrong): (Vec<Uplink>, Vec<String>) = (Vec::new(), Vec::new());
+        for name in names {
+            let absent = Uplink::absent(name)?;
+            if uplinks.iter().any(|known| known.interface == *name) {
+                return Err(Error::Usage(format!("{name} is named twice: name each uplink once")));
+            }
+            uplinks.push(self.uplink(name).unwrap_or_else(|why| {
+                wrong.push(format!("{name} {why}"));
+                absent
+            }));
+        }
+        Ok((uplinks, wrong))
     }
 
     fn interface(&self, name: &str) -> Option<&Value> {
@@ -330,6 +362,11 @@ impl Listing {
             v4,
             v6,
         })
+    }
+
+    /// Returns the addresses of an interface, also deprecated ones.
+    pub(super) fn addresses_of(&self, name: &str) -> Vec<IpAddr> {
+        self.interface(name).into_iter().flat_map(locals).collect()
     }
 
     /// Names the interfaces that may be uplinks, as a clause.
@@ -401,9 +438,7 @@ impl Listing {
         }
         if has_flag(interface, "NO-CARRIER") || !has_flag(interface, "LOWER_UP") {
             if lent::is_device(interface) {
-                return "has no relay behind it: check that `anabranch relay` runs there, on the same network, and \
-                        that `anabranch peers` there lists this device"
-                    .into();
+                return NO_RELAY.into();
             }
             return "has no carrier: plug in the cable or the phone, or join the Wi-Fi".into();
         }
@@ -454,7 +489,7 @@ fn is_running_now(interface: &Value) -> bool {
 }
 
 /// Returns the shell commands that rename an interface with an unsuitable name.
-fn rename(name: &str, new: &str) -> String {
+pub(super) fn rename(name: &str, new: &str) -> String {
     let old = format!("'{}'", name.replace('\'', r"'\''"));
     format!(
         "rename it (ip link set dev {old} down; ip link set dev {old} name {new}; ip link set dev {new} up), and let a \
@@ -475,7 +510,7 @@ fn is_possible(name: &str) -> bool {
 
 /// Returns whether the name of an interface is safe in command lines (including `join set`), in rules and in paths
 /// below `/proc/sys`.
-fn is_fit(name: &str) -> bool {
+pub(super) fn is_fit(name: &str) -> bool {
     let fit = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
     // The kernel's IFNAMSIZ is 16, including a final zero octet.
     (1..16).contains(&name.len())
@@ -511,6 +546,10 @@ fn has_flag(interface: &Value, flag: &str) -> bool {
 
 fn addresses(interface: &Value) -> impl Iterator<Item = &Value> {
     interface.get("addr_info").and_then(Value::as_array).into_iter().flatten()
+}
+
+fn locals(interface: &Value) -> impl Iterator<Item = IpAddr> {
+    addresses(interface).filter_map(|address| text(address, "local")?.parse().ok())
 }
 
 /// Parses an address with its network; on a point-to-point link the prefix length is that of the peer's address.

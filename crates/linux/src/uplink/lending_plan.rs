@@ -152,6 +152,13 @@ fn guard(plan: &mut Plan, mtu: u16, port: u16, surroundings: &Surroundings) {
             ));
         }
     }
+    let of_destinations = networks(&plan.paths);
+    // Routing rules and translation go by the source, which a stranger on any network of this host may claim if this
+    // host forwards packets anyway.
+    for network in &of_destinations {
+        let family = family_of(network);
+        plan.filter(format!("add rule inet {device} guard {family} saddr {network} iifname != \"{device}\" drop"));
+    }
     plan.filter(format!(
         "add rule inet {device} guard iifname \"{shared}\" oifname \"{device}\" ct state established,related accept"
     ));
@@ -166,10 +173,15 @@ fn guard(plan: &mut Plan, mtu: u16, port: u16, surroundings: &Surroundings) {
     for protocol in ["udp", "tcp"] {
         plan.filter(format!("add rule inet {device} input iifname \"{shared}\" {protocol} dport {port} drop"));
     }
-    for network in networks(&plan.paths) {
-        let family = if network.address.is_ipv4() { "ip" } else { "ip6" };
+    for network in &of_destinations {
+        let family = family_of(network);
         plan.filter(format!(
             "add rule inet {device} translate {family} saddr {network} oifname \"{shared}\" masquerade"
         ));
     }
+}
+
+/// Returns what nftables calls the family of a network.
+const fn family_of(network: &Network) -> &'static str {
+    if network.address.is_ipv4() { "ip" } else { "ip6" }
 }

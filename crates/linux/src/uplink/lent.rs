@@ -14,6 +14,7 @@ use units::{Duration, Instant};
 
 use super::lending_plan::{LENDER, slot_addresses};
 use crate::helper::Helper;
+use crate::netns::kernel_has_ipv6;
 use crate::program::program;
 use crate::tun::{self, Tun, TunConfig};
 use crate::{Error, Result};
@@ -55,6 +56,14 @@ pub fn is_device(interface: &Value) -> bool {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
     let kind = interface.get("linkinfo").and_then(|info| info.get("info_kind"));
     text(interface.get("ifname")).starts_with(PREFIX) && text(kind) == "tun"
+}
+
+/// Returns the names of the devices of relays in the calling thread's network namespace.
+///
+/// # Errors
+/// If `ip` is missing or fails.
+pub fn devices() -> Result<Vec<String>> {
+    super::discover::lent_devices()
 }
 
 /// Returns whether the calling thread's network namespace has a device of that name.
@@ -207,7 +216,7 @@ impl Ways {
             let _ = self.request(&format!("tuntap del dev {device} mode tun"));
         }
         let tun = taken?;
-        tun::configuration(&config)
+        tun::configuration(&config, kernel_has_ipv6())
             .iter()
             .try_for_each(|request| self.request(request))
             .map_err(Error::system(format!("set up {device}")))?;

@@ -4,6 +4,7 @@
 //! discover      what an interface offers: addresses, gateways, or what is wrong with it
 //! surroundings  state of this host that plumbing depends on: settings, networks, firewalls
 //! plan          device, engine addresses and uplinks → steps, each with its undo; pure
+//! former        former addresses that stay for a while beside the current ones
 //! room          private networks that no other network is in the way of
 //! kernel_plan   the same for the kernel's own MPTCP, which uses the uplinks' addresses; pure
 //! lending_plan  the same for destinations that use this host's own uplink: `anabranch relay`; pure
@@ -43,6 +44,7 @@ mod discover;
 #[cfg(test)]
 mod discover_tests;
 mod firewalls;
+mod former;
 mod janitor;
 mod kernel_plan;
 #[cfg(test)]
@@ -62,9 +64,10 @@ mod surroundings;
 mod watch;
 
 pub use discover::{
-    NO_DEFAULT_ROUTE, Network, Uplink, Way, discover, discover_all, discover_some, header_bytes, is_running,
-    own_networks, reachable_addresses,
+    NO_DEFAULT_ROUTE, NO_RELAY, Network, Uplink, Way, addresses_of, discover, discover_all, discover_named,
+    discover_some, has_address, header_bytes, is_running, own_networks, reachable_addresses,
 };
+pub use former::{Former, staying};
 pub use kernel_plan::{KERNEL, kernel_plan, unbound_interface};
 pub use lending_plan::{LENDER, SLOTS_MAX, lending_plan, slot_addresses};
 pub use plan::{EnginePath, Families, Plan, Purpose, Step, engine_paths, plan};

@@ -340,6 +340,11 @@ impl Plan {
             self.keep_strangers_out(&path.uplink, surroundings);
             for address in &path.addresses {
                 let family = if address.is_ipv4() { "ip" } else { "ip6" };
+                // Rules and translation go by the source, which a stranger may claim if this host forwards packets
+                // anyway.
+                self.filter(format!(
+                    "add rule inet {device} guard {family} saddr {address} iifname != \"{device}\" drop"
+                ));
                 // A routing rule of another program before ours must not let packets leave untranslated.
                 self.filter(format!(
                     "add rule inet {device} guard {family} saddr {address} oifname != \"{name}\" oifname != \"{OWN_PREFIX}*\" drop"

@@ -11,7 +11,7 @@ use super::plan::{
 };
 use super::state::{self, Claim, Turn};
 use super::watch::Watch;
-use super::{Setting, Surroundings, Uplink, engine_paths};
+use super::{Setting, Surroundings, Uplink, addresses_of, engine_paths, staying};
 use super::{deletions, firewalls};
 use crate::attachment::has_ipv6;
 use crate::ip_command::explain;
@@ -376,14 +376,23 @@ impl Plumbing {
     }
 
     /// Like [`Self::replace`], for the kernel's own MPTCP. First removes the rules of addresses that no uplink has any
-    /// more.
+    /// more; a former address may stay for days.
     fn replace_for_kernel(&mut self, index: usize, uplinks: &[Uplink]) -> Result<()> {
         let surroundings = Surroundings::look_without_firewalls(uplinks)?;
-        let plan = kernel_plan(uplinks, &surroundings)?;
+        let mut plan = kernel_plan(uplinks, &surroundings)?;
+        let mut former = Vec::new();
+        for (at, (path, before)) in plan.paths.iter_mut().zip(&self.paths).enumerate() {
+            let there = if at == index { addresses_of(&path.uplink.interface) } else { before.addresses.clone() };
+            let stay = staying(&path.uplink, &before.addresses, &there);
+            path.addresses.extend(&stay);
+            former.extend(stay);
+        }
+        // An address that two uplinks have identifies neither.
+        former.retain(|ip| uplinks.iter().flat_map(Uplink::ways).all(|way| way.address != *ip));
         let wanted: Vec<String> = plan.steps.iter().filter_map(undo_of).collect();
-        let is_rule = |line: &&String| line.starts_with("lookup ");
-        let stale: Vec<String> =
-            self.undo.iter().filter(is_rule).filter(|line| !wanted.contains(line)).cloned().collect();
+        let of_former = |line: &str| line.split(' ').any(|word| word.parse().is_ok_and(|ip| former.contains(&ip)));
+        let is_stale = |line: &&String| line.starts_with("lookup ") && !wanted.contains(line) && !of_former(line);
+        let stale: Vec<String> = self.undo.iter().filter(is_stale).cloned().collect();
         for line in stale {
             if let Some(request) = kernel_plan::rule_del(&line) {
                 let _ = self.janitor.request(&request)?;

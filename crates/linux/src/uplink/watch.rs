@@ -4,6 +4,7 @@
 //! as at the start, so there is only one way of looking at an uplink, and a lost or misread message does no harm.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::epoll;
@@ -15,7 +16,7 @@ use rustix::time::{
 };
 
 use super::Uplink;
-use super::discover::{Listing, Network};
+use super::discover::{Listing, Network, is_fit, rename};
 use crate::mptcp::messages;
 use crate::{Error, Result};
 
@@ -45,8 +46,8 @@ pub enum Change {
         /// Its new name, if it still exists under another one.
         renamed: Option<String>,
     },
-    /// It has come back, or has another index, address or gateway: its part must be renewed
-    /// ([`super::Plumbing::replace`]). If newcomers are taken, it may also be an unknown interface
+    /// It has come back, or has another index, address or gateway, or an address that it used before is gone: its part
+    /// must be renewed ([`super::Plumbing::replace`]). If newcomers are taken, it may also be an unknown interface
     /// ([`super::Plumbing::admit`]).
     Usable(Uplink),
     /// The interfaces cannot be listed, so changes of uplinks are not seen; all are used as they were. This is reported
@@ -84,6 +85,8 @@ struct Known {
     interface: String,
     /// The uplink as found, if it can be used now.
     there: Option<Uplink>,
+    /// Addresses that it had when it was reported before and has kept: what was begun from them goes on until they go.
+    former: Vec<IpAddr>,
     /// Its last index, until a new name was reported.
     index: Option<u32>,
     /// Why it cannot be used, as reported.
@@ -99,7 +102,18 @@ impl Known {
     fn new(uplink: &Uplink) -> Self {
         let there = uplink.ways().next().is_some().then(|| uplink.clone());
         let index = there.as_ref().map(|uplink| uplink.index);
-        Self { interface: uplink.interface.clone(), there, index, told: None, differs: false, was_down: false }
+        let (interface, former) = (uplink.interface.clone(), Vec::new());
+        Self { interface, there, former, index, told: None, differs: false, was_down: false }
+    }
+
+    /// Notes the present addresses, of which the uplink `now` uses some. Returns whether a former one is gone.
+    fn note_former(&mut self, now: &Uplink, present: &[IpAddr]) -> bool {
+        let is_current = |ip: &IpAddr| now.way(*ip).is_some_and(|way| way.address == *ip);
+        let before = self.there.iter().flat_map(Uplink::ways).map(|way| way.address);
+        let known: Vec<IpAddr> = self.former.drain(..).chain(before).filter(|ip| !is_current(ip)).collect();
+        let (stay, gone): (Vec<_>, Vec<_>) = known.into_iter().partition(|ip| present.contains(ip));
+        self.former = stay;
+        !gone.is_empty()
     }
 
     /// Returns whether it was already lost, for this reason or for one that was not reported. The text after the colon
@@ -229,8 +243,11 @@ impl Watch {
         let wanted: Vec<String> = self.known.iter().map(|known| known.interface.clone()).collect();
         for known in &mut self.known {
             let was_down = core::mem::take(&mut known.was_down);
-            match listing.uplink(&known.interface) {
-                Ok(uplink) if known.there.as_ref() == Some(&uplink) && !was_down => {}
+            let found = listing.uplink(&known.interface);
+            let present = listing.addresses_of(&known.interface);
+            let has_less = found.as_ref().is_ok_and(|uplink| known.note_former(uplink, &present));
+            match found {
+                Ok(uplink) if known.there.as_ref() == Some(&uplink) && !was_down && !has_less => {}
                 Ok(uplink) => {
                     (known.there, known.index) = (Some(uplink.clone()), Some(uplink.index));
                     (known.told, known.differs) = (None, false);
@@ -242,6 +259,7 @@ impl Watch {
                     let renamed = renamed.filter(|name| *name != interface);
                     known.differs = !known.was_told(&why);
                     let is_news = known.there.take().is_some() || known.differs && has_settled;
+                    known.former.clear();
                     // An uplink that was lost because it was set down may be renamed only afterwards.
                     if !is_news && renamed.is_none() {
                         // If the uplink was absent from the start, the caller has already said why.
@@ -315,8 +333,12 @@ impl AsFd for Watch {
     }
 }
 
-/// Returns why an uplink is lost that has been renamed, and may be used under its new name.
+/// Returns why an uplink is lost that has been renamed, and may be used under its new name, if that is fit.
 fn why_renamed(interface: &str, name: &str, is_used: bool) -> String {
+    if !is_fit(name) {
+        let back = rename(name, interface);
+        return format!("is now called {name:?}, a name that commands would misread, so it is not used: {back}");
+    }
     if is_used {
         return format!("is now called {name}");
     }
@@ -340,6 +362,8 @@ fn down(octets: &[u8]) -> impl Iterator<Item = u32> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::super::Way;
     use super::*;
 
@@ -361,6 +385,52 @@ mod tests {
         watch.look(Ok(Listing::default()), false).unwrap();
         assert!(matches!(watch.changes.pop_front(), Some(Change::Lost { .. })));
         assert_eq!(fails(&mut watch, FAILURES_MAX).0.len(), 1, "another time");
+    }
+
+    #[test]
+    fn the_end_of_a_former_address_is_reported() {
+        let way = |address: &str| Way { address: address.parse().unwrap(), prefix_len: 64, gateway: None };
+        let uplink = |address| Uplink { index: 3, v6: Some(way(address)), ..Uplink::absent("wwan0").unwrap() };
+        let listing = |addresses: &[(&str, bool)]| {
+            let address = |(local, deprecated): &(&str, bool)| {
+                let [family, scope] = ["inet6", "global"];
+                json!({"family": family, "scope": scope, "local": local, "prefixlen": 64, "deprecated": deprecated})
+            };
+            let (addresses, flags) = (addresses.iter().map(address).collect::<Vec<_>>(), ["UP", "LOWER_UP"]);
+            let interface =
+                json!({"ifname": "wwan0", "ifindex": 3, "mtu": 1500, "flags": flags, "addr_info": addresses});
+            let route = json!({"dst": "default", "dev": "wwan0"});
+            Listing { interfaces: vec![interface], routes_v6: vec![route], ..Listing::default() }
+        };
+        let mut watch = Watch::new(&[uplink("2001:db8::a")]).unwrap();
+        let mut seen = |addresses: &[(&str, bool)]| {
+            watch.compare(&listing(addresses), false);
+            watch.changes.drain(..).collect::<Vec<_>>()
+        };
+        let now = [Change::Usable(uplink("2001:db8::b"))];
+        assert_eq!(seen(&[("2001:db8::b", false), ("2001:db8::a", true)]), now);
+        assert_eq!(seen(&[("2001:db8::b", false), ("2001:db8::a", true)]), []);
+        assert_eq!(seen(&[("2001:db8::b", false)]), now, "what goes on from the old one does so no more");
+        assert_eq!(seen(&[("2001:db8::b", false)]), []);
+        // What ended with the uplink does not end once more with a former address.
+        let again = [Change::Usable(uplink("2001:db8::c"))];
+        assert_eq!(seen(&[("2001:db8::c", false), ("2001:db8::b", true)]), again);
+        assert!(matches!(seen(&[])[..], [Change::Lost { .. }]));
+        assert_eq!(seen(&[("2001:db8::c", false), ("2001:db8::b", true)]), again);
+        assert_eq!(seen(&[("2001:db8::c", false)]), []);
+    }
+
+    #[test]
+    fn who_renames_an_uplink_hears_why_it_is_not_used() {
+        let why = |name: &str, is_used| why_renamed("usb0", name, is_used);
+        assert_eq!(why("usb5", true), "is now called usb5");
+        assert!(why("usb5", false).contains("start again with usb5"));
+        for is_used in [false, true] {
+            let unfit = why("we\"ird$x", is_used);
+            let start =
+                r#"is now called "we\"ird$x", a name that commands would misread, so it is not used: rename it ("#;
+            assert!(unfit.starts_with(start) && unfit.contains("'we\"ird$x' name usb0;"), "{unfit}");
+        }
     }
 
     #[test]

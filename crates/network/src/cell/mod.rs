@@ -5,6 +5,9 @@
 //! UE ── queue, rate, delay ── core                                                                 (uplink)
 //! ```
 //!
+//! A drop counts at the gate where the packet would have left: a UE's gate counts losses of the downlink, the core's those
+//! of the uplink, and packets to nobody.
+//!
 //! The algorithms, with their sources, are in `docs/algorithms/cell.md`. TTIs cost no computing time while nothing is
 //! queued or in the air.
 //!
@@ -480,7 +483,7 @@ impl Medium for Cell {
             Some((gate, packet)) if self.attached[gate.index() - 1] => {
                 self.uplink.enter(gate.index() - 1, packet, now, out);
             }
-            Some((gate, packet)) => out.discard(gate, packet, DropCause::Outage),
+            Some((_, packet)) => out.discard(CORE, packet, DropCause::Outage),
             None => {}
         }
     }

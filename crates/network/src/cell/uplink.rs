@@ -4,7 +4,7 @@ use units::{Deadlines, Instant};
 
 use super::cargo::Cargo;
 use super::config::UplinkConfig;
-use super::{Gate, TTI};
+use super::{CORE, Gate, TTI};
 use crate::{Amount, DropCause, Link, MediumOutput, Node, Output, Packet};
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Uplink {
 
     pub(crate) fn enter(&mut self, ue: usize, packet: Packet, now: Instant, out: &mut MediumOutput) {
         if let Err(packet) = self.links[ue].take(packet, now) {
-            out.discard(Gate(ue as u16 + 1), packet, DropCause::QueueFull);
+            out.discard(CORE, packet, DropCause::QueueFull);
         }
         self.plan(ue);
     }
@@ -44,8 +44,8 @@ impl Uplink {
     pub(crate) fn advance(&mut self, now: Instant, out: &mut MediumOutput) {
         while let Some((_, ue)) = self.due.first().filter(|(at, _)| *at <= now) {
             self.links[ue].process(None, now, &mut self.output);
-            self.output.take_forwarded().for_each(|packet| out.forward(Gate(0), packet));
-            self.output.take_dropped().for_each(|(packet, cause)| out.discard(Gate(ue as u16 + 1), packet, cause));
+            self.output.take_forwarded().for_each(|packet| out.forward(CORE, packet));
+            self.output.take_dropped().for_each(|(packet, cause)| out.discard(CORE, packet, cause));
             self.plan(ue);
         }
     }
@@ -69,9 +69,8 @@ impl Uplink {
         // A clone of the old link would stay busy for the time that the lost packets take.
         let mut left = core::mem::replace(&mut self.links[ue], self.unused.clone());
         left.process(None, Instant::FAR_FUTURE, &mut self.output);
-        let gate = Gate(ue as u16 + 1);
-        lost.extend(self.output.take_forwarded().map(|packet| (gate, packet.into(), DropCause::Outage)));
-        lost.extend(self.output.take_dropped().map(|(packet, cause)| (gate, packet.into(), cause)));
+        lost.extend(self.output.take_forwarded().map(|packet| (CORE, packet.into(), DropCause::Outage)));
+        lost.extend(self.output.take_dropped().map(|(packet, cause)| (CORE, packet.into(), cause)));
         self.due.set(ue, None);
     }
 }

@@ -15,8 +15,6 @@ pub enum StripOn {
     SynAck,
     /// All segments.
     All,
-    /// All segments except this number at the start.
-    AfterPackets(u64),
 }
 
 /// A set of TCP options.
@@ -52,13 +50,14 @@ pub struct StripOptions {
     on: StripOn,
     only: Option<fn(&MptcpOption) -> bool>,
     seen: u64,
+    after: u64,
     until: Instant,
 }
 
 impl StripOptions {
     /// Removes `kinds` from the segments of `on`.
     pub fn new(kinds: OptionKinds, on: StripOn) -> Self {
-        Self { kinds, on, only: None, seen: 0, until: Instant::FAR_FUTURE }
+        Self { kinds, on, only: None, seen: 0, after: 0, until: Instant::FAR_FUTURE }
     }
 
     /// Removes every MPTCP option.
@@ -71,6 +70,11 @@ impl StripOptions {
         Self { only: Some(matches), ..Self::mptcp(on) }
     }
 
+    /// Leaves the first `segments` segments unchanged, of whatever kind.
+    pub fn after(self, segments: u64) -> Self {
+        Self { after: segments, ..self }
+    }
+
     /// Removes nothing from `end` on.
     pub fn until(self, end: Instant) -> Self {
         Self { until: end, ..self }
@@ -78,12 +82,12 @@ impl StripOptions {
 
     fn applies(&mut self, segment: &Segment, now: Instant) -> bool {
         self.seen += 1;
-        now < self.until
+        self.seen > self.after
+            && now < self.until
             && match self.on {
                 StripOn::Syn => segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK),
                 StripOn::SynAck => segment.flags.contains(Flags::SYN | Flags::ACK),
                 StripOn::All => true,
-                StripOn::AfterPackets(count) => self.seen > count,
             }
     }
 
@@ -157,7 +161,9 @@ mod tests {
         assert_eq!(mptcp_survives(StripOptions::mptcp(StripOn::Syn)), [false, true, true, true]);
         assert_eq!(mptcp_survives(StripOptions::mptcp(StripOn::SynAck)), [true, false, true, true]);
         assert_eq!(mptcp_survives(StripOptions::mptcp(StripOn::All)), [false; 4]);
-        assert_eq!(mptcp_survives(StripOptions::mptcp(StripOn::AfterPackets(3))), [true, true, true, false]);
+        assert_eq!(mptcp_survives(StripOptions::mptcp(StripOn::All).after(3)), [true, true, true, false]);
+        let syn_ack = |after| mptcp_survives(StripOptions::mptcp(StripOn::SynAck).after(after));
+        assert_eq!([syn_ack(1), syn_ack(2)], [vec![true, false, true, true], vec![true; 4]]);
         let only_dss = StripOptions::mptcp_matching(StripOn::All, |option| matches!(option, MptcpOption::Dss(_)));
         assert_eq!(mptcp_survives(only_dss), [true; 4]);
     }

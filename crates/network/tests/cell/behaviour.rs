@@ -2,7 +2,7 @@
 
 use network::cell::{
     CORE, Cell, CellConfig, Fading, HandoverConfig, HarqConfig, Place, Profile, RESOURCE_SCHEDULERS, RadioConfig,
-    RlcConfig, SiteChange, SiteConfig, StrongestSite, Track, UeConfig, UeId,
+    RlcConfig, SiteChange, SiteConfig, StrongestSite, Track, UeConfig, UeId, UplinkConfig,
 };
 use network::{DropCause, Queue};
 use units::{ByteCount, Duration, Instant, Probability, Rate};
@@ -261,6 +261,20 @@ fn queues_are_limited_and_strangers_refused() {
     rig.assert_balanced();
 }
 
+/// A reader of a UE's gate takes its drops for those of the downlink.
+#[test]
+fn drops_of_the_uplink_count_at_the_core() {
+    let uplink = UplinkConfig { queue: Queue::packets(3), ..UplinkConfig::default() };
+    let mut rig = Rig::new(CellConfig { uplink, ..CellConfig::default() });
+    (0..10).for_each(|_| rig.send_up(1, PAYLOAD, Instant::ZERO));
+    rig.run(Instant::from_secs(1), false);
+    let [core, ue] = [CORE, UeId(1).gate()].map(|gate| *rig.network.counters(rig.network.gate(rig.cell, gate)));
+    let lost = 10 - rig.arrived.len() as u64;
+    assert_eq!((core.lost(DropCause::QueueFull), core.lost_total()), (lost, lost));
+    assert!(lost > 0 && ue.lost_total() == 0 && ue.originals_entered() == 10, "{core:?} {ue:?}");
+    rig.assert_balanced();
+}
+
 #[test]
 fn a_ue_that_leaves_takes_its_packets_with_it() {
     let mut rig = Rig::new(CellConfig::default());
@@ -272,9 +286,12 @@ fn a_ue_that_leaves_takes_its_packets_with_it() {
     rig.send(0, PAYLOAD, Instant::from_millis(9));
     rig.send_up(0, PAYLOAD, Instant::from_millis(9));
     rig.run(Instant::from_secs(1), false);
-    let gate = rig.network.gate(rig.cell, UeId(0).gate());
+    let dropped = [UeId(0).gate(), CORE].map(|gate| {
+        let gate = rig.network.gate(rig.cell, gate);
+        rig.network.counters(gate).dropped(DropCause::Outage).packets
+    });
     assert_eq!(rig.arrived.len() as u64, before);
-    assert_eq!(rig.network.counters(gate).dropped(DropCause::Outage).packets, 67 - before);
+    assert_eq!(dropped, [61 - before, 6]);
     rig.assert_balanced();
     rig.with_cell(Instant::from_secs(1), |cell| cell.join(UeId(0)));
     rig.send(0, PAYLOAD, Instant::from_secs(1));

@@ -13,15 +13,20 @@ use host::{App, Report};
 
 /// Octets of IP and UDP headers over IPv4, which the sizes of a mix include.
 const HEADERS_BYTES: u16 = 28;
+/// What the header of IPv6 has more than that of IPv4, octets.
+const IPV6_MORE_BYTES: u16 = 20;
 
-/// Draws the size of an IP packet of MPTCP-rec's background traffic: 44 octets (50 %), 576 (25 %) or 1500 (25 %),
-/// independently.
-pub(super) fn mixed_packet_bytes(prng: &mut Prng) -> u16 {
-    match prng.below(4) {
-        0 | 1 => 44,
+/// Draws the payload of a packet of MPTCP-rec's background traffic, octets; over IPv4 its headers have `headers_bytes`.
+/// The IP packets have 44 octets (50 %), 576 (25 %) or 1500 (25 %), independently. Over IPv6 the smallest have 64,
+/// because 44 would not hold the headers; the others are no larger, so they have less payload.
+pub(super) fn mixed_payload_bytes(prng: &mut Prng, is_ipv6: bool, headers_bytes: u16) -> u16 {
+    let more_bytes = if is_ipv6 { IPV6_MORE_BYTES } else { 0 };
+    let packet_bytes = match prng.below(4) {
+        0 | 1 => 44 + more_bytes,
         2 => 576,
         _ => 1500,
-    }
+    };
+    packet_bytes - headers_bytes - more_bytes
 }
 
 /// A UDP flow.
@@ -44,15 +49,17 @@ pub struct UdpFlow {
 pub enum DatagramSizes {
     /// Always the same size, octets.
     Constant(u16),
-    /// IP packets of 44 octets (50 %), 576 (25 %) and 1500 (25 %), independently: MPTCP-rec's background traffic.
+    /// IP packets of 44 octets (50 %; over IPv6 64), 576 (25 %) and 1500 (25 %), independently: MPTCP-rec's background
+    /// traffic.
     Mix(Prng),
 }
 
 impl DatagramSizes {
-    fn draw(&mut self) -> u16 {
+    /// Draws the payload of the next datagram to `remote`, octets.
+    fn draw(&mut self, remote: SocketAddr) -> u16 {
         match self {
             Self::Constant(len) => *len,
-            Self::Mix(prng) => mixed_packet_bytes(prng) - HEADERS_BYTES,
+            Self::Mix(prng) => mixed_payload_bytes(prng, remote.is_ipv6(), HEADERS_BYTES),
         }
     }
 }
@@ -74,7 +81,7 @@ pub struct UdpSource {
 impl UdpSource {
     /// Creates a source of `flow`.
     pub fn new(mut flow: UdpFlow) -> Self {
-        let next_len = flow.sizes.draw();
+        let next_len = flow.sizes.draw(flow.remote);
         Self {
             flow,
             next_len,
@@ -120,7 +127,7 @@ impl UdpSource {
             return None;
         }
         self.sent_bytes += len;
-        Some(core::mem::replace(&mut self.next_len, self.flow.sizes.draw()))
+        Some(core::mem::replace(&mut self.next_len, self.flow.sizes.draw(self.flow.remote)))
     }
 
     fn next_call(&self) -> Option<Instant> {
@@ -311,6 +318,19 @@ mod tests {
         assert!((share(16) - 0.5).abs() < 0.015 && (share(548) - 0.25).abs() < 0.015, "{} {}", share(16), share(548));
         let bytes: u64 = sent.iter().map(|(_, len)| u64::from(*len)).sum();
         assert!(bytes <= 12_500_000 && bytes > 12_500_000 - 1500, "{bytes}");
+    }
+
+    #[test]
+    fn packets_of_a_mix_are_no_larger_over_ipv6() {
+        let drawn = |is_ipv6: bool, headers: u16| -> Vec<u16> {
+            let mut prng = Prng::new(5);
+            let mut all: Vec<u16> = (0..100).map(|_| mixed_payload_bytes(&mut prng, is_ipv6, headers)).collect();
+            all.sort_unstable();
+            all.dedup();
+            all
+        };
+        assert_eq!((drawn(false, 28), drawn(false, 40)), (vec![16, 548, 1472], vec![4, 536, 1460]));
+        assert_eq!((drawn(true, 28), drawn(true, 40)), (vec![16, 528, 1452], vec![4, 516, 1440]));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, ListenerId, Received};
 use units::{Duration, Instant, Prng};
 
-use super::datagrams::mixed_packet_bytes;
+use super::datagrams::mixed_payload_bytes;
 use super::writer::Writer;
 use super::{Demand, Octets};
 use host::{App, Report};
@@ -58,13 +58,14 @@ pub struct PacedSource {
 /// Writes of random sizes.
 struct Mix {
     prng: Prng,
+    is_ipv6: bool,
     /// Total octets at the end of the present write.
     end_bytes: u64,
 }
 
 impl Mix {
     fn next(&mut self) {
-        self.end_bytes += u64::from(mixed_packet_bytes(&mut self.prng) - HEADERS_BYTES);
+        self.end_bytes += u64::from(mixed_payload_bytes(&mut self.prng, self.is_ipv6, HEADERS_BYTES));
     }
 }
 
@@ -84,10 +85,11 @@ impl PacedSource {
         }
     }
 
-    /// Sizes the writes for IP packets of 44 octets (50 %), 576 (25 %) and 1500 (25 %) without TCP options: MPTCP-rec's
-    /// background traffic. Data that wait for the window go in full segments. Only for a flow with a demand.
+    /// Sizes the writes for IP packets of 44 octets (50 %; over IPv6 64), 576 (25 %) and 1500 (25 %) without TCP
+    /// options: MPTCP-rec's background traffic. Data that wait for the window go in full segments. Only for a flow with
+    /// a demand.
     pub fn mixed(self, prng: Prng) -> Self {
-        let mut mix = Mix { prng, end_bytes: 0 };
+        let mut mix = Mix { prng, is_ipv6: self.flow.remote.is_ipv6(), end_bytes: 0 };
         mix.next();
         Self { mix: Some(mix), ..self }
     }

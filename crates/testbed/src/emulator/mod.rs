@@ -16,10 +16,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use network::{Network, Packet, PortId};
 use units::Instant;
-use wire::Segment;
 
 use linux::device_loop::{DeviceLoop, Inside};
-use linux::netns::{Family, HOST_SETTINGS, Keeper, Namespace};
+use linux::netns::{Family, Keeper, Namespace, kernel_has_ipv6};
 use linux::stop::Stop;
 use linux::tun::{Tun, TunConfig};
 use linux::{Error, Result};
@@ -35,6 +34,8 @@ pub struct Emulation {
     links: Vec<WiredLink>,
     plans: Vec<LinkPlan>,
     hosts: Vec<Arc<Namespace>>,
+    /// Whether the kernel has IPv6: without it, only the IPv4 addresses exist.
+    has_ipv6: bool,
     /// Last, so the namespaces are removed after the devices in them.
     _keeper: Keeper,
 }
@@ -76,9 +77,7 @@ impl Emulation {
     pub fn start(topology: &Topology, prefix: &str) -> Result<Self> {
         let plans = plan::links(topology);
         let mut network = Network::new(topology.seed);
-        let wired =
-            topology.links.iter().zip(&plans).map(|(spec, plan)| wiring::wire(&mut network, spec, plan, topology.seed));
-        let links = wired.collect::<Result<Vec<_>>>()?;
+        let links = wiring::wire_all(&mut network, topology, &plans)?;
         let mut keeper = Keeper::start()?;
         let hosts = topology
             .hosts
@@ -86,17 +85,20 @@ impl Emulation {
             .map(|host| keeper.create(&format!("{prefix}{}", host.name)).map(Arc::new))
             .collect::<Result<Vec<_>>>()?;
         for host in &hosts {
-            HOST_SETTINGS.iter().try_for_each(|(variable, value)| host.set(variable, value))?;
+            host.set_up_host()?;
         }
-        let (devices, ends) = open_devices(&plans, &links, &hosts)?;
+        let has_ipv6 = kernel_has_ipv6();
+        let (devices, ends) = open_devices(&plans, &links, &hosts, has_ipv6)?;
         for (index, host) in hosts.iter().enumerate() {
             let routes = plan::routes(&plans, index);
             host.ip_family(Family::V4, &routes.v4)?;
-            host.ip_family(Family::V6, &routes.v6)?;
+            if has_ipv6 {
+                host.ip_family(Family::V6, &routes.v6)?;
+            }
         }
         let device_of = ends.iter().enumerate().map(|(index, end)| (end.port, index)).collect();
         let between = Between { network, ends, device_of, tap: None };
-        Ok(Self { devices, between, links, plans, hosts, _keeper: keeper })
+        Ok(Self { devices, between, links, plans, hosts, has_ipv6, _keeper: keeper })
     }
 
     /// Returns the namespace of a host, by its position in the topology.
@@ -151,10 +153,8 @@ impl Inside for Between {
     fn leave(&mut self, octets: &mut Vec<u8>, now: Instant) -> Result<Option<usize>> {
         let Some((port, packet)) = self.network.poll_delivery() else { return Ok(None) };
         let device = self.device_of[&port];
-        match packet.raw() {
-            Some(raw) => octets.extend_from_slice(raw),
-            None => self.network.take_segment(packet).expect("no octets: a segment").emit(octets),
-        }
+        packet.emit(octets);
+        self.network.recycle(packet);
         tap(&mut self.tap, device, now, Passage::Inbound, octets)?;
         Ok(Some(device))
     }
@@ -166,11 +166,16 @@ fn tap(tap: &mut Option<Tap>, device: usize, now: Instant, passage: Passage, oct
 }
 
 /// Opens a TUN device for each end of each link, inside the namespace of its host.
-fn open_devices(plans: &[LinkPlan], links: &[WiredLink], hosts: &[Arc<Namespace>]) -> Result<(DeviceLoop, Vec<End>)> {
+fn open_devices(
+    plans: &[LinkPlan],
+    links: &[WiredLink],
+    hosts: &[Arc<Namespace>],
+    has_ipv6: bool,
+) -> Result<(DeviceLoop, Vec<End>)> {
     let (mut devices, mut ends) = (DeviceLoop::default(), Vec::new());
     for (plan, link) in plans.iter().zip(links) {
         for (end, port) in plan.ends.iter().zip(link.ports) {
-            let addresses = end.addresses();
+            let addresses = end.addresses(has_ipv6);
             let config = TunConfig { name: end.device.clone(), mtu: plan.mtu, offload: false, addresses };
             devices.add(hosts[end.host].run(|| Tun::open(&config))??);
             ends.push(End { port, segments: link.segments });
@@ -181,8 +186,50 @@ fn open_devices(plans: &[LinkPlan], links: &[WiredLink], hosts: &[Arc<Namespace>
 
 /// Converts a packet for the network. What is not TCP, or damaged, is carried as octets.
 fn packet(octets: Bytes, as_segment: bool) -> Packet {
-    match as_segment.then(|| Segment::parse(&octets)) {
-        Some(Ok(segment)) => Packet::from_segment(segment),
-        _ => Packet::from_raw(octets),
+    let mut packet = Packet::from_raw(octets);
+    if as_segment {
+        packet.parse();
+    }
+    packet
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::Segment;
+
+    use super::*;
+
+    /// What leaves the link at the second host when `octets` enter it at the first.
+    fn carried(middlebox: &str, octets: &[u8]) -> Vec<u8> {
+        let hosts = ["a", "b"].map(|name| format!("[[host]]\nname = '{name}'\n")).concat();
+        let link = format!("[[link]]\nbetween = ['a', 'b']\nmiddleboxes = [{middlebox}]\n");
+        let topology = Topology::parse(&(hosts + &link)).unwrap();
+        let mut network = Network::new(topology.seed);
+        let link = &wiring::wire_all(&mut network, &topology, &plan::links(&topology)).unwrap()[0];
+        let ends = link.ports.map(|port| End { port, segments: link.segments }).to_vec();
+        let device_of = ends.iter().enumerate().map(|(index, end)| (end.port, index)).collect();
+        let mut between = Between { network, ends, device_of, tap: None };
+        between.enter(0, octets.to_vec().into(), Instant::ZERO).unwrap();
+        while let Some(at) = between.next_event() {
+            between.advance(at);
+        }
+        let mut left = Vec::new();
+        assert_eq!(between.leave(&mut left, Instant::ZERO).unwrap(), Some(1));
+        left
+    }
+
+    /// Hosts forward what they get, also in a circle: what ends that is the hop limit.
+    #[test]
+    fn packets_keep_their_hop_limit() {
+        for [src, dst] in [["10.1.0.1:1", "10.1.1.9:2"], ["[fd00:1::1]:1", "[fd00:1:1::9]:2"]] {
+            let mut octets = Vec::new();
+            Segment::new(src.parse().unwrap(), dst.parse().unwrap()).emit(&mut octets);
+            wire::set_hop_limit(&mut octets, 5);
+            for middlebox in ["", "{ strip = { options = ['mptcp'] } }", "{ nat = { idle_timeout = '60 s' } }"] {
+                let left = carried(middlebox, &octets);
+                assert_eq!(wire::hop_limit(&left), Some(5), "{src} {middlebox}");
+                assert!(Segment::parse(&left.into()).is_ok());
+            }
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! Assigns devices, addresses and routes, before anything is changed.
 //!
-//! Link N (counted from 1) has the networks 10.N.0.0/23 and fd00:N::/47. Its first host has the lower half, with the
-//! addresses 10.N.0.1 and fd00:N::1, its second host the upper half, with 10.N.1.1 and fd00:N:1::1. The other addresses
-//! of a half are free for stacks behind that host, such as the engine on a TUN device of its own.
+//! Link N (counted from 1) has the networks 10.N.0.0/23 and fd00:N::/47, there with N in hexadecimal. Its first host
+//! has the lower half, with the addresses 10.N.0.1 and fd00:N::1, its second host the upper half, with 10.N.1.1 and
+//! fd00:N:1::1. The other addresses of a half are free for stacks behind that host, such as the engine on a TUN device
+//! of its own.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,8 +12,9 @@ use network::Prefix;
 
 use super::topology::{LinkSpec, Topology};
 
-/// First routing table for packets from the addresses of a link.
-const TABLE_FIRST: u32 = 100;
+/// First routing table for packets from the addresses of a link: beyond 253 to 255, which every host has already
+/// (default, main and local).
+const TABLE_FIRST: u32 = 1000;
 /// Prefix length of a link's network.
 pub const V4_LINK_BITS: u8 = 23;
 /// Prefix length of a host's half of it.
@@ -87,9 +89,10 @@ impl LinkPlan {
 }
 
 impl End {
-    /// Returns the addresses, with the prefix length of the link's network.
-    pub fn addresses(&self) -> Vec<(IpAddr, u8)> {
-        vec![(self.v4.into(), V4_LINK_BITS), (self.v6.into(), V6_LINK_BITS)]
+    /// Returns the addresses, with the prefix length of the link's network; on a kernel without IPv6, the IPv4 one.
+    pub fn addresses(&self, has_ipv6: bool) -> Vec<(IpAddr, u8)> {
+        let v6 = has_ipv6.then(|| (self.v6.into(), V6_LINK_BITS));
+        [(self.v4.into(), V4_LINK_BITS)].into_iter().chain(v6).collect()
     }
 }
 
@@ -210,6 +213,13 @@ mod tests {
     }
 
     #[test]
+    fn a_kernel_without_ipv6_gets_addresses_of_ipv4() {
+        let end = &row()[0].ends[0];
+        assert_eq!(end.addresses(true), [("10.1.0.1".parse().unwrap(), 23), ("fd00:1::1".parse().unwrap(), 47)]);
+        assert_eq!(end.addresses(false), [("10.1.0.1".parse().unwrap(), 23)]);
+    }
+
+    #[test]
     fn a_half_that_both_share_is_the_addresses_of_the_first() {
         let side = |second: &str| {
             let addresses = format!("[[link]]\nbetween = ['a', 'b']\naddresses = ['10.9.0.1', '{second}']\n");
@@ -229,16 +239,32 @@ mod tests {
             "rule add priority 1000 lookup main suppress_prefixlength 23",
             "rule add priority 1006 to 10.1.0.0/23 lookup main",
             "rule add priority 1001 iif path0 lookup main",
-            "route add default via 10.1.1.1 dev path0 table 100",
-            "rule add priority 1007 from 10.1.0.0/23 lookup 100",
+            "route add default via 10.1.1.1 dev path0 table 1000",
+            "rule add priority 1007 from 10.1.0.0/23 lookup 1000",
             "rule add priority 1004 to 10.2.0.0/23 lookup main",
             "route add 10.2.0.0/23 via 10.1.1.1 dev path0",
             "rule add priority 1002 to 10.3.0.0/23 lookup main",
             "rule add priority 1001 iif path2 lookup main",
-            "route add default via 10.3.1.1 dev path2 table 102",
-            "rule add priority 1003 from 10.3.0.0/23 lookup 102",
+            "route add default via 10.3.1.1 dev path2 table 1002",
+            "rule add priority 1003 from 10.3.0.0/23 lookup 1002",
         ];
         assert_eq!(routes.v4, expected);
         assert_eq!(routes.v6[6], "route add fd00:2::/47 via fd00:1:1::1 dev path0");
+    }
+
+    /// As many links as there may be: none of their tables is one that the kernel fills itself.
+    #[test]
+    fn no_link_has_a_table_of_the_kernel() {
+        let hosts = ["a", "b"].map(|name| format!("[[host]]\nname = '{name}'\n")).concat();
+        let plans = links_of(&(hosts + &"[[link]]\nbetween = ['a', 'b']\n".repeat(254)));
+        let routes = routes(&plans, 0);
+        for command in routes.v4.iter().chain(&routes.v6) {
+            let words: Vec<&str> = command.split(' ').collect();
+            let table = words.windows(2).find(|pair| ["lookup", "table"].contains(&pair[0])).map(|pair| pair[1]);
+            let number = table.and_then(|table| table.parse::<u32>().ok());
+            assert!(number.is_none_or(|number| !(253..=255).contains(&number)), "{command}");
+        }
+        let tenth = &plans[9].ends[0];
+        assert_eq!((tenth.v4, tenth.v6), (Ipv4Addr::new(10, 10, 0, 1), "fd00:a::1".parse().unwrap()));
     }
 }

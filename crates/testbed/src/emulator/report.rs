@@ -19,7 +19,8 @@ impl Emulation {
                 let Some(side) = plan.ends.iter().position(|end| end.host == index) else { continue };
                 let end = &plan.ends[side];
                 let peer = self.hosts[plan.ends[1 - side].host].name();
-                let (v4, v6) = (end.v4.to_string(), end.v6.to_string());
+                let v6 = if self.has_ipv6 { end.v6.to_string() } else { "none".into() };
+                let v4 = end.v4.to_string();
                 let _ = writeln!(text, "{name:<16} {:<8} {v4:<14} {v6:<16} {peer}", end.device);
                 name = "";
             }

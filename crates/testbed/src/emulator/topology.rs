@@ -285,11 +285,8 @@ impl Way {
             return Err("at a rate of zero nothing gets through: use `outages` for a link that is down".into());
         }
         if let Some(TextOr::Table(model)) = &self.rate {
-            if model.trace.is_none() && model.generator().is_none() {
-                return Err("a rate that varies needs a `trace` or a `mean`: add one".into());
-            }
-            if model.trace.is_none() && model.offset.is_some() {
-                return Err("`offset` is only for a recorded `trace`: remove it".into());
+            if let Some((field, problem, remedy)) = model.problems().into_iter().next() {
+                return Err(format!("rate.{field}: {problem}: {remedy}"));
             }
         }
         if let Some(TextOr::Table(Burst { mean: TextOr::Table(_), .. })) = self.loss {
@@ -365,7 +362,12 @@ mod tests {
             ("delay = 5", ["line 7 (delay = 5): \"5\" is not a duration", "20 ms"]),
             ("rate = { trace = 3 }", ["line 7", "expected a string"]),
             ("rate = { trace = 'walk.down', offset = 'half' }", ["line 7", "\"random\""]),
-            ("up = { rate = { mean = '3 Mbit/s', offset = '1 s' } }", ["link 1", "only for a recorded `trace`"]),
+            ("up = { rate = { mean = '3 Mbit/s', offset = '1 s' } }", ["rate.offset", "only for a recorded trace"]),
+            ("rate = { variation = '10 %' }", ["link 1 (a - b): rate.mean: is missing", "trace"]),
+            ("rate = { trace = 'walk.down', mean = '3 Mbit/s' }", ["rate.trace", "contradicts a generated rate"]),
+            ("down = { rate = { mean = '0 bit/s' } }", ["rate.mean", "0 bit/s is out of range"]),
+            ("rate = { mean = '3 Mbit/s', period = '100 h' }", ["rate.period", "from \"1 s\" to \"600 s\""]),
+            ("rate = { mean = '3 Mbit/s', outage_interval = '0 s' }", ["rate.outage_interval", "above zero"]),
             ("outages = 3", ["line 7", "expected a list"]),
             ("mtu = '1400 B'", ["line 7", "a number without quotes"]),
             ("up = 3", ["line 7", "expected a table"]),

@@ -9,7 +9,7 @@ use units::{Duration, Prng, Rate};
 
 use super::plan::LinkPlan;
 use super::switch::Switch;
-use super::topology::{LinkSpec, RateSpec, Way};
+use super::topology::{LinkSpec, RateSpec, Topology, Way};
 use linux::{Error, Result};
 
 /// Faster than any TUN device: the rate of links without a limit.
@@ -34,15 +34,26 @@ pub struct WiredLink {
     pub segments: bool,
 }
 
-/// Adds a link to `network`: from each port through middleboxes and the link of that direction to the other port. Its
-/// traces are drawn from `seed`.
+/// Adds every link of `topology`.
 ///
 /// # Errors
 /// If a trace cannot be read.
-pub fn wire(network: &mut Network, spec: &LinkSpec, plan: &LinkPlan, seed: u64) -> Result<WiredLink> {
+pub fn wire_all(network: &mut Network, topology: &Topology, plans: &[LinkPlan]) -> Result<Vec<WiredLink>> {
+    let links = &topology.links;
+    let wired = plans.iter().enumerate().map(|(index, plan)| {
+        let spec = &links[index];
+        let parallel = links[..index].iter().filter(|earlier| earlier.between == spec.between).count();
+        wire(network, spec, plan, topology.seed, parallel)
+    });
+    wired.collect()
+}
+
+/// Adds a link to `network`: from each port through middleboxes and the link of that direction to the other port. Its
+/// traces are drawn from `seed`. There are `parallel` links between the same hosts before it.
+fn wire(network: &mut Network, spec: &LinkSpec, plan: &LinkPlan, seed: u64, parallel: usize) -> Result<WiredLink> {
     let ports = [network.add_port(), network.add_port()];
     let switch = Switch::new();
-    let label = |way| Label { seed, link: &spec.between, way };
+    let label = |way| Label { seed, link: &spec.between, parallel, way };
     let mut ways = Ways {
         up: add_way(network, &spec.way_up(), spec, &switch, label("up"))?,
         down: add_way(network, &spec.way_down(), spec, &switch, label("down"))?,
@@ -130,7 +141,18 @@ fn add_way(
 struct Label<'a> {
     seed: u64,
     link: &'a [String],
+    /// Number of earlier links between the same hosts.
+    parallel: usize,
     way: &'a str,
+}
+
+impl Label<'_> {
+    /// The generator of what is named `what`. Only the second link between two hosts and later ones have a number: it
+    /// tells parallel links apart, and the first draws the same with and without others.
+    fn prng(self, what: &str) -> Prng {
+        let number = if self.parallel == 0 { String::new() } else { format!(" ({})", self.parallel + 1) };
+        Prng::fork(self.seed, &format!("{what} of {} - {}{number}", self.link[0], self.link[1]))
+    }
 }
 
 fn link(way: &Way, label: Label<'_>) -> Result<Link> {
@@ -154,7 +176,7 @@ fn trace(model: &RateModel, label: Label<'_>) -> Result<Trace> {
         let trace = Trace::parse(&text).map_err(|error| Error::file(file)(format!("{error}: {named}")))?;
         return Ok(begun(trace, model, label));
     }
-    let seed = Prng::fork(label.seed, &format!("rate {} of {first} - {second}", label.way)).below(u64::MAX);
+    let seed = label.prng(&format!("rate {}", label.way)).below(u64::MAX);
     let generator = model.generator().expect("checked when the file was read");
     Ok(generator.generate(seed))
 }
@@ -162,7 +184,7 @@ fn trace(model: &RateModel, label: Label<'_>) -> Result<Trace> {
 /// A recorded `trace` from where it begins. Its label has no direction: both were recorded together.
 fn begun(trace: Trace, model: &RateModel, label: Label<'_>) -> Trace {
     let Some(Text(offset)) = model.offset else { return trace };
-    offset.apply(trace, Prng::fork(label.seed, &format!("trace offset of {} - {}", label.link[0], label.link[1])))
+    offset.apply(trace, label.prng("trace offset"))
 }
 
 /// Adds the nodes of a middlebox: one behind each link, or one that both directions pass.
@@ -208,21 +230,60 @@ impl Ways {
 
 #[cfg(test)]
 mod tests {
+    use network::Packet;
+    use units::Instant;
+
     use super::*;
+    use crate::emulator::plan;
+
+    /// When packets sent together arrive at the second host of every link between `pairs`, all of which vary.
+    fn arrivals(pairs: &[[&str; 2]]) -> Vec<Vec<Instant>> {
+        let hosts = ["a", "b"].map(|name| format!("[[host]]\nname = '{name}'\n")).concat();
+        let link = |[x, y]: &[&str; 2]| format!("[[link]]\nbetween = ['{x}', '{y}']\nrate = {{ mean = '3 Mbit/s' }}\n");
+        let topology = Topology::parse(&(hosts + &pairs.iter().map(link).collect::<String>())).unwrap();
+        let mut network = Network::new(topology.seed);
+        let links = wire_all(&mut network, &topology, &plan::links(&topology)).unwrap();
+        let mut arrivals = vec![Vec::new(); links.len()];
+        for _ in 0..50 {
+            links
+                .iter()
+                .for_each(|link| network.send(link.ports[0], Packet::from_raw(vec![0; 1000].into()), Instant::ZERO));
+        }
+        while let Some(at) = network.next_wakeup() {
+            network.advance(at);
+            while let Some((port, _)) = network.poll_delivery() {
+                let link = links.iter().position(|link| link.ports[1] == port).unwrap();
+                arrivals[link].push(at);
+            }
+        }
+        arrivals
+    }
+
+    #[test]
+    fn parallel_links_vary_each_for_itself() {
+        let alone = arrivals(&[["a", "b"]]);
+        let [first, second, third] = arrivals(&[["a", "b"]; 3]).try_into().unwrap();
+        assert_eq!((first.len(), &first), (50, &alone[0]), "more links beside it change nothing");
+        assert!(first != second && second != third && first != third);
+        let back = arrivals(&[["a", "b"], ["b", "a"]]);
+        assert_eq!(back, [alone, arrivals(&[["b", "a"]])].concat(), "named the other way round, a link is another one");
+    }
 
     #[test]
     fn a_recording_begins_where_the_file_says() {
         let whole = Trace::parse("1\n4\n1000\n").unwrap();
         let between = ["a".to_owned(), "b".to_owned()];
-        let of = |offset: Option<&str>, seed, way| {
+        let of_link = |offset: Option<&str>, seed, way, parallel| {
             let offset = offset.map(|offset| Text(offset.parse().unwrap()));
             let model = RateModel { offset, ..RateModel::default() };
-            begun(whole.clone(), &model, Label { seed, link: &between, way })
+            begun(whole.clone(), &model, Label { seed, link: &between, parallel, way })
         };
+        let of = |offset, seed, way| of_link(offset, seed, way, 0);
         assert_eq!(of(None, 1, "up"), whole);
         assert_eq!(of(Some("1004 ms"), 1, "up"), whole.clone().starting_at(Duration::from_millis(4)));
         let random = |seed, way| of(Some("random"), seed, way);
         assert!(random(1, "up") != random(2, "up") && random(1, "up") != whole);
         assert_eq!(random(1, "up"), random(1, "down"));
+        assert_ne!(random(1, "up"), of_link(Some("random"), 1, "up", 1));
     }
 }

@@ -27,7 +27,8 @@
 //! draft-cardwell-iccrg-bbr-congestion-control-00. This implementation acts only at the end of a round, and a round
 //! yields one sample: the delivery rate of the segment that ends it. ACKs of a round shorter than half of rtprop came
 //! in a clump and say nothing about the rate, so such a round becomes part of the next. Rounds limited by the
-//! application count like others. The first phase of PROBE_BW is not random but follows from the subflow's number.
+//! application count like others, without the time in which the subflow was idle. Rounds of PROBE_RTT count only if they
+//! exceed bw: there may be more than 10 of them, in which the window is the limit. The first phase of PROBE_BW is not random but follows from the subflow's number.
 
 use units::{Duration, Instant};
 
@@ -131,18 +132,27 @@ impl Rates {
         self.last.into_iter().max().unwrap_or(0)
     }
 
-    /// Ends a round that lasted at least `length_min`; returns false if the round continues.
-    fn end_round(&mut self, now: Instant, length_min: Duration) -> bool {
+    /// Ends a round that lasted at least `length_min`; returns false if the round continues. If the window was so small
+    /// that it limited the rate, the round counts only if it is the fastest.
+    fn end_round(&mut self, now: Instant, length_min: Duration, is_limited: bool) -> bool {
         if self.since.is_some_and(|since| now.saturating_since(since) < length_min) {
             return false;
         }
         let delivered_bytes = core::mem::take(&mut self.delivered_bytes);
         let length = self.since.replace(now).map_or(Duration::ZERO, |since| now.saturating_since(since));
         if !length.is_zero() {
-            self.last[self.rounds % BANDWIDTH_ROUNDS] = mul_div(delivered_bytes, NANOS_PER_S, length.as_nanos());
-            self.rounds += 1;
+            let rate = mul_div(delivered_bytes, NANOS_PER_S, length.as_nanos());
+            if !is_limited || rate >= self.bandwidth() {
+                self.last[self.rounds % BANDWIDTH_ROUNDS] = rate;
+                self.rounds += 1;
+            }
         }
         true
+    }
+
+    /// Leaves a time in which nothing was sent out of the round under way.
+    fn leave_out(&mut self, idle: Duration) {
+        self.since = self.since.map(|since| since + idle);
     }
 }
 
@@ -177,6 +187,10 @@ impl CongestionController for Bbr {
         self.subflows.remove(subflow);
     }
 
+    fn on_idle(&mut self, subflow: SubflowId, idle: Duration) {
+        self.subflows.get_mut(subflow).rates.leave_out(idle);
+    }
+
     fn on_delivery(&mut self, sample: &DeliverySample) {
         let flow = self.subflows.get_mut(sample.subflow);
         flow.rates.delivered_bytes = flow.rates.delivered_bytes.saturating_add(sample.delivered_bytes);
@@ -203,7 +217,8 @@ impl CongestionController for Bbr {
         let path = paths.get(subflow);
         let flow = self.subflows.get_mut(subflow);
         let rtprop = flow.rtprop.smallest.map_or(Duration::ZERO, |(rtprop, _)| rtprop);
-        if !flow.rates.end_round(now, rtprop / 2) {
+        let is_limited = matches!(flow.state, State::ProbeRtt { .. });
+        if !flow.rates.end_round(now, rtprop / 2, is_limited) {
             return None;
         }
         flow.slowest = path.srtt.map_or(0, |rtt| mul_div(least_cwnd(path), NANOS_PER_S, rtt.as_nanos()));
@@ -351,7 +366,11 @@ mod tests {
 
         /// Runs a round of 100 ms that delivers `segments`; returns the window after it, in segments.
         fn round(&mut self, segments: u64) -> f64 {
-            self.now_ms += 100;
+            self.round_of(100, segments)
+        }
+
+        fn round_of(&mut self, length_ms: u64, segments: u64) -> f64 {
+            self.now_ms += length_ms;
             let (now, rtt) = (Instant::from_millis(self.now_ms), self.path.srtt);
             self.bbr.on_delivery(&DeliverySample { now, rtt, ..delivery(0, segments * MSS) });
             if let Some(set) = self.bbr.on_round(SubflowId(0), now, Paths(&[self.path])) {
@@ -450,6 +469,31 @@ mod tests {
         world.round(4);
         world.round(4);
         assert_eq!((world.round(4), world.round(4)), (246.0, 246.0), "over 120 ms, at the bandwidth of before");
+    }
+
+    /// PROBE_RTT takes 200 ms: 20 rounds of a path of 10 ms.
+    #[test]
+    fn many_rounds_with_a_small_window_do_not_hide_the_bandwidth() {
+        let mut world = World::probing();
+        let before = world.bbr.subflows.get_mut(SubflowId(0)).rates.bandwidth();
+        world.path.srtt = Some(Duration::from_millis(10));
+        world.bbr.subflows.get_mut(SubflowId(0)).state = State::ProbeRtt { until: None };
+        world.path.in_flight = 4 * MSS;
+        for _ in 0..21 {
+            world.round_of(10, 4);
+        }
+        assert!(matches!(world.state(), State::ProbeBw { .. }), "{:?}", world.state());
+        assert_eq!(world.bbr.subflows.get_mut(SubflowId(0)).rates.bandwidth(), before);
+    }
+
+    #[test]
+    fn idle_time_is_no_part_of_a_round() {
+        let mut world = World::probing();
+        for _ in 0..10 {
+            world.bbr.on_idle(SubflowId(0), Duration::from_millis(900));
+            world.round_of(1000, 100);
+        }
+        assert_eq!(world.paced().round(), 99.0);
     }
 
     /// The queues of others double the round-trip time: what the path holds is twice what bw and rtprop make of it.

@@ -12,7 +12,8 @@
 //!                    if cwnd is below the W_max before
 //! RTO        the same ssthresh; then K = 0 and W_max = cwnd when congestion avoidance begins      section 4.8
 //!
-//! t              seconds since congestion avoidance began (t_epoch), without time limited by the application
+//! t              seconds since congestion avoidance began (t_epoch), without idle time (section 5.8) and without time
+//!                limited by the application
 //! cwnd_epoch     cwnd at t_epoch; W_est starts there
 //! cwnd_prior     cwnd when ssthresh was last set
 //! C              0.4 segments / s^3
@@ -129,6 +130,10 @@ impl CongestionController for Cubic {
         self.subflows.remove(subflow);
     }
 
+    fn on_idle(&mut self, subflow: SubflowId, idle: Duration) {
+        self.subflows.get_mut(subflow).leave_out(idle);
+    }
+
     fn on_unused_window(&mut self, subflow: SubflowId, now: Instant) {
         self.subflows.get_mut(subflow).pause(now);
     }
@@ -165,6 +170,13 @@ impl CongestionController for Cubic {
 }
 
 impl CubicState {
+    /// Leaves idle time out of the epoch (section 5.8), unless its clock stands still anyway.
+    fn leave_out(&mut self, idle: Duration) {
+        if let Some(epoch) = self.epoch.as_mut().filter(|epoch| epoch.limited_by_application_since.is_none()) {
+            epoch.t_epoch += idle;
+        }
+    }
+
     /// Stops the epoch's clock (section 4.2: `t` excludes time in which the window could not grow).
     fn pause(&mut self, now: Instant) {
         if let Some(epoch) = &mut self.epoch {
@@ -357,6 +369,25 @@ mod tests {
         assert_eq!(cubic.on_ack(&idle_ack(0, 1000), Paths(&[path(0, 70)])), WindowStep::ZERO);
         cubic.on_unused_window(SubflowId(0), Instant::from_millis(1000));
         // Idle from 1 s to 31 s: at 32 s the curve stands where it would have stood at 2 s.
+        gain(&mut cubic, 70, 31_000);
+        assert_close(gain(&mut cubic, 70, 32_000), 0.37434, 2e-4);
+    }
+
+    /// The last segment of a burst fills the window, so no ACK says that the window is unused.
+    #[test]
+    fn idle_time_does_not_count() {
+        let mut cubic = after_a_loss_at_100();
+        gain(&mut cubic, 70, 1000);
+        cubic.on_idle(SubflowId(0), Duration::from_secs(60));
+        assert_close(gain(&mut cubic, 70, 62_000), 0.37434, 2e-4);
+    }
+
+    /// From 1 s to 31 s the application is the limit, of which it is idle for 20 s.
+    #[test]
+    fn idle_time_limited_by_the_application_is_left_out_once() {
+        let mut cubic = after_a_loss_at_100();
+        cubic.on_unused_window(SubflowId(0), Instant::from_millis(1000));
+        cubic.on_idle(SubflowId(0), Duration::from_secs(20));
         gain(&mut cubic, 70, 31_000);
         assert_close(gain(&mut cubic, 70, 32_000), 0.37434, 2e-4);
     }

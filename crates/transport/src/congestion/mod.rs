@@ -1,10 +1,11 @@
 //! Congestion control: one object per connection that sees all its subflows.
 //!
-//! Slow start, fast recovery and the window itself belong to the subflow. A controller answers three questions: how
-//! much the window of a subflow grows for an ACK in congestion avoidance, where it falls to on a loss, and whether a
-//! round's measurements call for a correction. It reads its siblings through [`Paths`] and never writes to them.
+//! Slow start, fast recovery and the window itself belong to the subflow. A controller must answer two questions:
+//! how much the window of a subflow grows for an ACK in congestion avoidance, and where it falls to on a loss. It may
+//! also say whether a round's measurements call for a correction, and more. It reads its siblings through [`Paths`] and
+//! never writes to them.
 //!
-//! A new controller is one file here and one line in [`CONTROLLERS`].
+//! A new controller is one file, declared here, and one line in [`CONTROLLERS`].
 
 mod aimd;
 mod arithmetic;
@@ -92,7 +93,7 @@ pub struct PathView {
     /// smallest one, replaces it. A controller that needs the smallest of the subflow's life, or another window, keeps
     /// its own from [`CongestionController::on_delivery`].
     pub min_rtt: Option<Duration>,
-    /// Whether the subflow is repairing a loss.
+    /// Whether the window follows a reduction: a loss is being repaired, or a mark answered (ECN).
     pub in_recovery: bool,
     /// Competition at its relay, if the relay has reported it recently.
     pub competition: Option<Competition>,
@@ -252,7 +253,13 @@ pub trait CongestionController: Send {
         let _ = sample;
     }
 
-    /// An ACK arrived in congestion avoidance while the application, not the window, was the limit: nothing grows.
+    /// An ACK arrived that is the first for data before which nothing was outstanding for a time of `idle`. Called
+    /// before anything else that the ACK causes.
+    fn on_idle(&mut self, subflow: SubflowId, idle: Duration) {
+        let _ = (subflow, idle);
+    }
+
+    /// An ACK arrived while the application, not the window, was the limit: nothing grows.
     fn on_unused_window(&mut self, subflow: SubflowId, now: Instant) {
         let _ = (subflow, now);
     }

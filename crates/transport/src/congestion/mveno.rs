@@ -165,14 +165,19 @@ impl CongestionController for MVeno {
     }
 
     fn on_loss(&mut self, loss: &LossSample, paths: Paths<'_>) -> u64 {
-        let is_congested = self.subflows.get_mut(loss.subflow).is_congested();
-        reduced(paths.get(loss.subflow).cwnd, is_congested)
+        let path = paths.get(loss.subflow);
+        let state = self.subflows.get_mut(loss.subflow);
+        state.note_window(path);
+        reduced(path.cwnd, state.is_congested())
     }
 
     /// What the subflow carried in its last round it does not carry now. A dead one ends no other round.
     fn on_rto(&mut self, subflow: SubflowId, _now: Instant, paths: Paths<'_>) -> u64 {
-        self.subflows.get_mut(subflow).last = None;
-        paths.get(subflow).cwnd / 2
+        let path = paths.get(subflow);
+        let state = self.subflows.get_mut(subflow);
+        state.note_window(path);
+        state.last = None;
+        path.cwnd / 2
     }
 
     fn on_round(&mut self, subflow: SubflowId, _now: Instant, paths: Paths<'_>) -> Option<WindowSet> {
@@ -210,9 +215,15 @@ impl MVenoState {
         })
     }
 
+    /// Notes the largest window. At the end of each round is not often enough: a window can grow by half its size, in
+    /// slow start, and fall before the round ends.
+    fn note_window(&mut self, path: &PathView) {
+        self.cwnd_max = self.cwnd_max.max(path.cwnd);
+    }
+
     fn end_round(&mut self, path: &PathView) {
         let (rtts, cwnds) = (core::mem::take(&mut self.rtts), core::mem::take(&mut self.cwnds));
-        self.cwnd_max = self.cwnd_max.max(path.cwnd);
+        self.note_window(path);
         // A round without samples says nothing new.
         let Some((mean_rtt, base_rtt)) = rtts.mean().zip(path.min_rtt) else {
             return;

@@ -24,6 +24,8 @@ enum Operation {
         acked_bytes: u64,
         cwnd_limited: bool,
     },
+    Idle(Duration),
+    UnusedWindow,
     Loss(CongestionSignal),
     Rto,
     Round,
@@ -83,6 +85,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         6 => (octets(), proptest::option::of(duration()))
             .prop_map(|(delivered_bytes, rtt)| Operation::Delivery { delivered_bytes, rtt }),
         8 => (octets(), any::<bool>()).prop_map(ack),
+        1 => duration().prop_map(Operation::Idle),
+        1 => Just(Operation::UnusedWindow),
         2 => Just(Operation::Loss(CongestionSignal::Loss)),
         1 => Just(Operation::Loss(CongestionSignal::EcnEcho)),
         1 => Just(Operation::Rto),
@@ -152,6 +156,8 @@ impl World {
                 let is_still = cwnd_limited || grown == 0;
                 self.obeys(Rule::UnusedWindowStays, is_still, || format!("grew by {grown} / 2^16 octets"))?;
             }
+            Operation::Idle(idle) => self.controller.on_idle(subflow, idle),
+            Operation::UnusedWindow => self.controller.on_unused_window(subflow, now),
             Operation::Loss(signal) => {
                 let loss = LossSample { subflow, now, signal, lost_bytes: path.in_flight };
                 let ssthresh = self.controller.on_loss(&loss, paths);

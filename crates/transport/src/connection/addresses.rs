@@ -272,9 +272,10 @@ impl Connection {
         Ok(())
     }
 
-    /// A local address has disappeared: its subflows cannot even be reset properly.
+    /// A local address has disappeared: its subflows cannot even be reset properly. A closed connection withdraws
+    /// nothing, but ends what is left there.
     pub(crate) fn lose_local_address(&mut self, ip: IpAddr, host: &mut Host, now: Instant) {
-        if self.is_fully_established() {
+        if self.is_fully_established() && !self.is_closed() {
             let _ = self.withdraw_address(ip);
             self.tell_path_manager(&PathEvent::LocalAddressRemoved(ip), host, now);
         } else {
@@ -321,22 +322,23 @@ impl Connection {
     pub(super) fn on_add_addr(&mut self, id: SubflowId, add: &AddAddr, host: &mut Host, now: Instant) {
         let verified = self.key_pair().and_then(|keys| keys.verify_address(add));
         let Some(verified) = verified.filter(|_| !self.is_closed()) else { return };
-        let echoes = &mut self.addresses.more_due().echoes;
-        if echoes.len() < ECHOES_MAX {
-            echoes.push_back(AddAddr { hmac: None, ..*add });
-            self.subflows[id].tcb.demand_fresh_ack();
-        }
         let address_id = verified.address_id();
         let port = verified.port().unwrap_or(self.first_remote.port());
         let remote = SocketAddr::new(verified.address(), port);
+        // An identifier names one address until it is withdrawn, with any number of announced ports (RFC 8684 section
+        // 3.4.1). Another address gets no echo, which would tell the peer that it is known.
+        let mut named = self.addresses.remote.iter().filter(|(id, _)| *id == address_id);
+        let is_another = named.any(|(_, known)| known.ip() != remote.ip());
+        let is_known = self.addresses.remote.contains(&(address_id, remote));
+        let echoes = &mut self.addresses.more_due().echoes;
+        if !is_another && echoes.len() < ECHOES_MAX {
+            echoes.push_back(AddAddr { hmac: None, ..*add });
+            self.subflows[id].tcb.demand_fresh_ack();
+        }
         // A peer that knows our keys is fully established.
         self.confirm_mptcp(host, now);
-        // An identifier names one address until it is withdrawn, with any number of announced ports (RFC 8684 section
-        // 3.4.1).
-        let mut named = self.addresses.remote.iter().filter(|(id, _)| *id == address_id);
-        let known = named.any(|(_, known)| known.ip() != remote.ip() || *known == remote);
         let full = self.addresses.remote.len() > self.config.remote_addresses_max;
-        if known || full || !is_unicast(remote) || self.forbids_joins_to(remote) {
+        if is_another || is_known || full || !is_unicast(remote) || self.forbids_joins_to(remote) {
             return;
         }
         self.addresses.remote.push((address_id, remote));
@@ -348,6 +350,9 @@ impl Connection {
 
     /// Handles REMOVE_ADDR from the peer: the subflows to these addresses are closed (RFC 8684 section 3.4.2).
     pub(super) fn on_remove_addr(&mut self, remove: &RemoveAddr, host: &mut Host, now: Instant) {
+        if self.is_closed() {
+            return;
+        }
         for address_id in &remove.address_ids {
             let used = self.subflows.iter().any(|subflow| subflow.remote_id == *address_id && !subflow.is_finished());
             if !used && self.addresses.remote.iter().all(|(id, _)| id != address_id) {
@@ -367,8 +372,9 @@ impl Connection {
     }
 
     pub(super) fn on_prio(&mut self, id: SubflowId, prio: MpPrio, host: &mut Host) {
+        let is_closed = self.is_closed();
         let subflow = &mut self.subflows[id];
-        if core::mem::replace(&mut subflow.backup_for_peer, prio.backup) == prio.backup {
+        if core::mem::replace(&mut subflow.backup_for_peer, prio.backup) == prio.backup || is_closed {
             return;
         }
         let event = Event::PriorityChanged { connection: self.id, subflow: subflow.id, backup: prio.backup };

@@ -68,9 +68,20 @@ impl Connection {
         self.sender.buffer.set_limit(config.first_send_buffer_bytes());
         self.receiver.stream.set_limit(config.receive_buffer_bytes);
         self.subflows.iter_mut().for_each(|subflow| subflow.tcb.adopt(&config, now));
+        self.receive_buffer_max_bytes = self.receive_buffer_max_bytes.max(config.receive_buffer_bytes);
         self.config = config;
         self.tell_writable(host);
         self.announce_window_if_worthwhile();
+    }
+
+    /// Returns the settings of a subflow that joins. A window scale never changes (RFC 7323 section 2.2), so it fits the
+    /// largest receive buffer so far: a buffer that was made smaller may become as large again.
+    pub(super) fn settings_of_join(&self) -> Arc<ConnectionConfig> {
+        let receive_buffer_bytes = self.receive_buffer_max_bytes;
+        if self.config.receive_buffer_bytes == receive_buffer_bytes {
+            return self.config.clone();
+        }
+        Arc::new(ConnectionConfig { receive_buffer_bytes, ..(*self.config).clone() })
     }
 
     /// Accepts data that more will follow; returns the number of octets accepted.

@@ -103,6 +103,9 @@ impl Connection {
                     self.reset_subflow(id, ResetReason::MptcpSpecific, false, CloseReason::Violation(violation));
                     return;
                 }
+                if self.is_cut_off() {
+                    return;
+                }
             }
             Protocol::Tcp { fell_back } => {
                 if fell_back && self.refuses_mapping(id, segment) {
@@ -233,6 +236,10 @@ impl Connection {
                     self.on_experimental(option, segment, window_bytes, now);
                 }
                 _ => {}
+            }
+            if self.is_cut_off() {
+                // The owner has been told of the end: nothing may follow.
+                break;
             }
         }
         Ok(())

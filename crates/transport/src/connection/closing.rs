@@ -43,6 +43,38 @@ impl Connection {
         let _ = self.shutdown();
         if self.state == State::FinWait2 {
             self.linger_timer = now + LINGER;
+        } else if self.linger_timer == Instant::FAR_FUTURE {
+            self.limit_wait(now);
+        }
+    }
+
+    /// Forgets the connection once it has closed. If this side's stream has ended, nobody is left to read the peer's: what
+    /// still arrives is discarded, as after [`Self::close`].
+    pub(crate) fn release(&mut self, host: &mut Host, now: Instant) {
+        self.released = true;
+        // Before it is established, closing would abort it.
+        if self.sender.finished && !self.receiver.discard && self.is_established() {
+            self.close(host, now);
+        }
+    }
+
+    /// From now on, the peer has the user time-out to acknowledge more of the stream, if the owner has given up the
+    /// connection. A peer that answers probes of a shut window is waited for (RFC 9293 section 3.8.6.1), but not without
+    /// end once nobody is left who could decide to abort the connection (RFC 6429).
+    pub(super) fn limit_wait(&mut self, now: Instant) {
+        let is_given_up = self.sender.finished && (self.receiver.discard || self.released);
+        if is_given_up && !self.is_closed() && self.state != State::FinWait2 {
+            self.linger_timer = now + self.config.user_timeout;
+        }
+    }
+
+    /// The peer has not finished its stream, or has not taken more of ours, for as long as it may.
+    pub(super) fn on_linger_timeout(&mut self, host: &mut Host, now: Instant) {
+        if self.subflows.iter().any(Subflow::can_end_stream) || self.state == State::FinWait2 {
+            self.abort(CloseReason::TimedOut, host, now);
+        } else {
+            // Without a subflow, the wait for one has a limit of its own. The data then have as long as before.
+            self.limit_wait(now);
         }
     }
 
@@ -82,9 +114,13 @@ impl Connection {
         self.sender.data_fin_due = false;
         self.data_timer = Instant::FAR_FUTURE;
         host.events.push_back(Event::AllAcknowledged(self.id));
-        if self.state == State::FinWait2 && self.receiver.discard {
-            self.linger_timer = now + LINGER;
+        if self.released && !self.receiver.discard {
+            // It was released before it was established.
+            self.receiver.discard = true;
+            self.receiver.stream.discard_ready();
         }
+        let lingers = self.state == State::FinWait2 && self.receiver.discard;
+        self.linger_timer = if lingers { now + LINGER } else { Instant::FAR_FUTURE };
         self.on_state_change(host, now);
     }
 

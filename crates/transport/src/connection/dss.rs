@@ -82,6 +82,7 @@ impl Connection {
         self.sender.backoff = 0;
         self.sender.is_doubtful = false;
         self.tell_writable(host);
+        self.limit_wait(now);
         self.rearm_data_timer(now);
         self.rearm_idle_timer(now);
     }

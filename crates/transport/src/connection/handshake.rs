@@ -145,7 +145,7 @@ impl Connection {
         }
         self.take_subflow_id();
         let secrets = host.tcb_secrets(&tuple, now);
-        let tcb = Tcb::connect(local, remote, self.config.clone(), secrets, now);
+        let tcb = Tcb::connect(local, remote, self.settings_of_join(), secrets, now);
         let nonce = host.secrets.next_u32();
         let mut subflow = Subflow::new(id, tcb, Handshake::Join { nonce });
         subflow.local_id = local_id;
@@ -186,7 +186,7 @@ impl Connection {
         }
         self.take_subflow_id();
         let secrets = host.tcb_secrets(&tuple, now);
-        let tcb = Tcb::accept(syn, self.config.clone(), secrets, now);
+        let tcb = Tcb::accept(syn, self.settings_of_join(), secrets, now);
         let nonce = host.secrets.next_u32();
         let expires_at = now + JOIN_TIMEOUT;
         let handshake = Handshake::JoinAccepted { nonce, remote_nonce: request.nonce, expires_at };
@@ -401,6 +401,8 @@ impl Connection {
         if self.is_fully_established() {
             self.on_fully_established(host, now);
         }
+        // The owner may have shut it down and released it meanwhile.
+        self.limit_wait(now);
     }
 
     pub(crate) fn is_fully_established(&self) -> bool {

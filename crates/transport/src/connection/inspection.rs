@@ -6,6 +6,7 @@ use super::Connection;
 use super::subflow::Subflow;
 use crate::SubflowId;
 use crate::inspection::{FlightInspection, Inspect, Sight, SubflowTimer};
+use crate::state::State;
 
 impl Connection {
     /// Returns a view of subflow `id`, if the subflow exists.
@@ -65,7 +66,10 @@ impl Inspect for Sight<'_> {
     #[inline]
     fn is_driven(&self) -> bool {
         let Connection { data_timer, orphan_timer, linger_timer, subflows, .. } = self.connection;
-        [data_timer, orphan_timer, linger_timer].into_iter().any(|timer| *timer != Instant::FAR_FUTURE)
+        // Before FIN-WAIT-2 this timer only limits how long data may wait.
+        let lingers = self.connection.state == State::FinWait2 && *linger_timer != Instant::FAR_FUTURE;
+        lingers
+            || [data_timer, orphan_timer].into_iter().any(|timer| *timer != Instant::FAR_FUTURE)
             || self.connection.is_any_subflow_driven()
             || !subflows.iter().any(Subflow::is_usable)
     }

@@ -249,6 +249,8 @@ pub(crate) struct Connection {
     pub(crate) id: ConnectionId,
     pub(crate) listener: Option<ListenerId>,
     config: Arc<ConnectionConfig>,
+    /// The largest receive buffer that the connection has had.
+    receive_buffer_max_bytes: u64,
     /// State of the data level; in plain TCP, that of the subflow.
     state: State,
     protocol: Protocol,
@@ -286,7 +288,8 @@ pub(crate) struct Connection {
     orphan_timer: Instant,
     /// The reason it then reports.
     orphan_reason: CloseReason,
-    /// When a connection that its owner has closed stops waiting for the end of the peer's stream.
+    /// When a connection that its owner has given up stops waiting for the peer: for more acknowledgements, and then for
+    /// the end of the peer's stream.
     linger_timer: Instant,
     close_reason: Option<CloseReason>,
     established_at: Option<Instant>,
@@ -362,6 +365,7 @@ impl Connection {
             queued: false,
             lingers: false,
             watch,
+            receive_buffer_max_bytes: config.receive_buffer_bytes,
             config,
         }
     }
@@ -497,6 +501,11 @@ impl Connection {
     /// No data can flow any more.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed_at.is_some()
+    }
+
+    /// It ended otherwise than by the ends of both streams.
+    fn is_cut_off(&self) -> bool {
+        self.close_reason.is_some_and(|reason| reason != CloseReason::Finished)
     }
 
     pub(crate) fn is_established(&self) -> bool {

@@ -165,7 +165,7 @@ impl Reassembly {
             self.release_waiting();
             inserted.advanced = true;
         } else {
-            self.hold(subflow, Piece { dsn, payload }, &mut inserted);
+            self.hold(subflow, Piece { dsn, payload }, edge, &mut inserted);
         }
         inserted
     }
@@ -225,12 +225,12 @@ impl Reassembly {
         }
     }
 
-    fn hold(&mut self, subflow: SubflowId, piece: Piece, inserted: &mut Inserted) {
+    fn hold(&mut self, subflow: SubflowId, piece: Piece, edge: Dsn, inserted: &mut Inserted) {
         let len = piece.payload.len() as u64;
         let charged = self.waiting_bytes + len + (self.waiting_pieces + 1) * PIECE_OVERHEAD;
-        // Real segments are far larger than their overhead; only small pieces and copies on many subflows come near this
-        // limit.
-        if charged > 4 * self.limit + (1 << 16) {
+        // The buffer may have been made smaller than what is promised. Real segments are far larger than their
+        // overhead; only small pieces and copies on many subflows come near this limit.
+        if charged > 4 * self.limit.max(edge.since(self.next)) + (1 << 16) {
             inserted.discarded_bytes += len;
             return;
         }
@@ -367,9 +367,26 @@ mod tests {
     fn small_pieces_cost_no_more_than_a_multiple_of_the_buffer() {
         let mut stream = Reassembly::new(Dsn(0), 100_000);
         for i in 0..100_000 {
-            stream.insert(SubflowId(0), Dsn(100_000 - i), pattern(0, 1), Dsn(200_000));
+            stream.insert(SubflowId(0), Dsn(100_000 - i), pattern(0, 1), Dsn(100_001));
         }
         assert!(stream.waiting_pieces < 10_000);
+    }
+
+    /// Data that were promised a place are acknowledged on their subflow: if they are discarded, only a data-level
+    /// time-out brings them back.
+    #[test]
+    fn a_smaller_buffer_keeps_what_was_promised() {
+        const PROMISED: u32 = 1 << 20;
+        let mut stream = Reassembly::new(Dsn(0), PROMISED.into());
+        stream.set_limit(1);
+        let edge = Dsn(PROMISED.into());
+        for offset in (1000..PROMISED).step_by(1000) {
+            let len = 1000.min(PROMISED - offset);
+            let inserted = stream.insert(SubflowId(0), Dsn(offset.into()), pattern(offset.into(), len), edge);
+            assert_eq!(inserted, Inserted::default());
+        }
+        assert!(stream.insert(SubflowId(0), Dsn(0), pattern(0, 1000), edge).advanced);
+        assert_eq!(stream.ready_bytes(), PROMISED.into());
     }
 
     /// A peer leaves a hole before each octet, and sends the outer ones first.

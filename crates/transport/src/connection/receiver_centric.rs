@@ -10,7 +10,7 @@
 //! SACK blocks beside timestamps: if some are due, they go first, and the report follows on its own ACK.
 
 use arrayvec::ArrayVec;
-use units::narrow::{low_u32, usize_from};
+use units::narrow::usize_from;
 use units::{Dsn, Duration, Instant};
 use wire::mptcp::{Experimental, HeldBlock, MptcpOption, PathId, RateReport, Round};
 use wire::{Options, Segment};
@@ -328,12 +328,12 @@ impl Connection {
     fn send_probe(&mut self, id: SubflowId) {
         let (dsn, outstanding) = (self.sender.buffer.start(), self.sender.next.since(self.sender.buffer.start()));
         let Some(subflow) = self.subflows.get_mut(id) else { return };
-        let under_way = subflow.probe_end.is_some_and(|end| !subflow.tcb.is_acknowledged(end));
+        let under_way = subflow.tcb.counters.acked_bytes < subflow.probe_end_bytes;
         if outstanding == 0 || !subflow.is_usable() || under_way || subflow.tcb.unsent_bytes() > 0 {
             return;
         }
         let len = outstanding.min(u64::from(subflow.tcb.payload_max()));
-        subflow.probe_end = Some(subflow.tcb.next_seq() + low_u32(len));
+        subflow.probe_end_bytes = subflow.tcb.counters.sent_bytes + len;
         let payload = self.sender.buffer.read(dsn, usize_from(len));
         subflow.reinjected = false;
         subflow.tcb.push(Chunk { label: Label::new(dsn), payload });

@@ -112,10 +112,18 @@ fn without(ranges: Vec<(Dsn, Dsn)>, mut others: Vec<(Dsn, Dsn)>) -> Vec<(Dsn, Ds
     left
 }
 
+/// Returns what of a range lies outside `others`, which ascend and are disjoint.
+fn outside(range: (Dsn, Dsn), others: &[(Dsn, Dsn)]) -> Vec<(Dsn, Dsn)> {
+    let from = others.partition_point(|other| other.1.before_or_at(range.0));
+    let near = others[from..].iter().take_while(|other| other.0.before(range.1)).copied().collect();
+    without(vec![range], near)
+}
+
 impl Connection {
-    /// Schedules all outstanding data of subflow `id` for other subflows.
+    /// Schedules all outstanding data of subflow `id` for other subflows, except for octets that a living one carries
+    /// already: the scheduler gave them to both.
     pub(super) fn reinject_from(&mut self, id: SubflowId, cause: ReinjectionCause) {
-        let una = self.sender.buffer.start();
+        let (una, elsewhere) = (self.sender.buffer.start(), self.carried_by_living_others(id));
         let Self { subflows, reinjection, rate_control, .. } = self;
         let subflow = &mut subflows[id];
         for (label, payload) in subflow.tcb.unacknowledged() {
@@ -123,11 +131,33 @@ impl Connection {
             let end = dsn + payload.len() as u64;
             let is_held = rate_control.as_deref().is_some_and(|control| control.holds(dsn, end));
             if !payload.is_empty() && end.after(una) && !is_held {
-                reinjection.push(dsn.max(una), end, Some(subflow.id), cause);
+                for (start, end) in outside((dsn.max(una), end), &elsewhere) {
+                    reinjection.push(start, end, Some(subflow.id), cause);
+                }
             }
         }
         drop(subflow.tcb.take_unsent());
         subflow.reinjected = true;
+    }
+
+    /// Returns the octets that subflows other than `id` carry, as far as they show life and swallow nothing: ascending and
+    /// disjoint.
+    fn carried_by_living_others(&self, id: SubflowId) -> Vec<(Dsn, Dsn)> {
+        let una = self.sender.buffer.start();
+        let others = self.subflows.others(id);
+        let living = others.filter(|subflow| subflow.is_usable() && !subflow.is_stale() && !subflow.is_suspended(una));
+        let carried = living.flat_map(|subflow| subflow.tcb.unacknowledged());
+        let carried = carried.map(|(label, payload)| (label.dsn().max(una), label.dsn() + payload.len() as u64));
+        let mut carried: Vec<_> = carried.filter(|(start, end)| end.after(*start)).collect();
+        carried.sort_unstable_by_key(|range| range.0.since(una));
+        carried.dedup_by(|next, last| {
+            let meet = next.0.before_or_at(last.1);
+            if meet {
+                last.1 = last.1.max(next.1);
+            }
+            meet
+        });
+        carried
     }
 
     /// After a time-out on subflow `id`, lets others that show life take over, once.

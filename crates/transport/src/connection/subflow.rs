@@ -90,8 +90,9 @@ pub(crate) struct Subflow {
     pub(crate) suspension: Option<Suspension>,
     /// Number of DATA_FINs without data sent on it.
     pub(crate) data_fins: u32,
-    /// End of the latest probe of MPTCP-rec.
-    pub(crate) probe_end: Option<SeqNr>,
+    /// Octets that it will have sent with the latest probe of MPTCP-rec; zero without one. Not a sequence number: 2 GiB
+    /// later that would seem to lie ahead.
+    pub(crate) probe_end_bytes: u64,
     /// Competition at its relay, as far as the owner knows.
     pub(crate) competition: Option<Competition>,
     /// Limit on the octets that it holds if data are bound early, if lower than its buffer.
@@ -127,7 +128,7 @@ impl Subflow {
             reinjected: false,
             suspension: None,
             data_fins: 0,
-            probe_end: None,
+            probe_end_bytes: 0,
             competition: None,
             held_max_bytes: None,
             widest_window_bytes: 0,
@@ -165,7 +166,7 @@ impl Subflow {
     /// No sign of life for a retransmission time-out: the peer answers neither data nor window probes.
     pub(crate) fn is_stale(&self) -> bool {
         let stuck = self.tcb.is_probing() && self.tcb.unsent_bytes() > 0;
-        stuck || (self.tcb.consecutive_timeouts() > 0 && self.tcb.has_outstanding())
+        stuck || self.tcb.ignores_probes() || (self.tcb.consecutive_timeouts() > 0 && self.tcb.has_outstanding())
     }
 
     /// Gives it data to send.
@@ -406,7 +407,7 @@ impl Subflow {
             least_rtt: self.tcb.rtt().least(),
             rtt_sum: self.tcb.rtt().sum(),
             rtt_samples: self.tcb.rtt().samples(),
-            in_recovery: window.in_recovery(),
+            in_recovery: window.is_repairing(),
             sent_segments: counters.sent_segments,
             sent_bytes: counters.sent_bytes,
             retransmitted_bytes: counters.retransmitted_bytes,

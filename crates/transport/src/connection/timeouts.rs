@@ -66,7 +66,7 @@ impl Connection {
             self.abort(self.orphan_reason, host, now);
         }
         if self.linger_timer <= now {
-            self.abort(CloseReason::TimedOut, host, now);
+            self.on_linger_timeout(host, now);
         }
         self.on_address_timeout(host, now);
         self.settle(host, now);

@@ -320,10 +320,17 @@ impl Connection {
         }
     }
 
-    /// A window that is open for the connection may be shut for a subflow that missed the update.
+    /// A window that is open for the connection may be shut for a subflow that missed the update. If others that could
+    /// carry the data wait for such subflows, it must soon show whether these are alive.
     fn probe_shut_windows(&mut self, candidates: &Candidates, now: Instant) {
+        let is_open = |subflow: &Subflow| subflow.is_usable() && !subflow.is_shut();
+        let is_urgent = candidates.list.iter().all(|candidate| candidate.is_shut) && self.subflows.iter().any(is_open);
         for candidate in candidates.list.iter().filter(|candidate| candidate.is_shut) {
-            self.subflows[candidate.id].tcb.arm_persist(now);
+            let tcb = &mut self.subflows[candidate.id].tcb;
+            tcb.arm_persist(now);
+            if is_urgent {
+                tcb.hurry_persist(now);
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use super::Endpoint;
 use crate::change::SettingsChange;
 use crate::connection::Connection;
 use crate::error::{ChangeError, ConnectionError};
+use crate::host::Tuple;
 use crate::{ConnectionConfig, ConnectionId, Hearing, ListenerId, SubflowId};
 
 impl Endpoint {
@@ -24,6 +25,13 @@ impl Endpoint {
     ) -> Result<(), ChangeError> {
         self.with(connection, now, |connection, host| Ok(connection.change(change, host, now)))
             .unwrap_or(Err(ChangeError::UnknownConnection))
+    }
+
+    /// Returns the connection that has a subflow between these addresses and ports, open or being opened.
+    pub fn by_addresses(&self, local: SocketAddr, remote: SocketAddr) -> Option<ConnectionId> {
+        let slot = self.host.route(&Tuple { local, remote })?.slot;
+        let place = self.slots.get(slot as usize)?;
+        place.connection.is_some().then_some(ConnectionId { slot, generation: place.generation })
     }
 
     /// Returns the present settings of a connection.

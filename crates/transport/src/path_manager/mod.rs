@@ -3,7 +3,7 @@
 //! A path manager decides which addresses to announce and which subflows to open or close. It never touches the
 //! connection: the engine reports events and carries out the returned commands within the configured limits.
 //!
-//! A new path manager takes one file here and one line in [`PATH_MANAGERS`].
+//! A new path manager is one file, declared here, and one line in [`PATH_MANAGERS`].
 
 mod full_mesh;
 mod joins;

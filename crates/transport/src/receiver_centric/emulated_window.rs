@@ -130,8 +130,10 @@ impl EmulatedWindow {
         };
     }
 
-    /// Handles silence for a retransmission time-out. Repeated time-outs change nothing.
+    /// Handles silence for a retransmission time-out. Repeated time-outs change nothing. The round until then does not
+    /// count, because the sender may have had nothing to send.
     pub(super) fn on_time_out(&mut self) {
+        self.packets_in_round = 0;
         if self.state != State::TimeOut {
             self.ssthresh = (self.window / 2.0).max(WINDOW_MIN);
             self.window = 1.0;

@@ -14,6 +14,10 @@
 //!
 //! A report is due when the first packet arrives, when the rate seen in a round differs from the last wish, one rtt
 //! after the start of a round, and one retransmission time-out after a report without an answer.
+//!
+//! A path is silent if nothing arrives for a retransmission time-out. What happened in the round until then says nothing
+//! about the path, because the sender may have had nothing to send: a round begins with the first packet after it, and a
+//! report is due.
 
 use units::narrow::low_u32;
 use units::{Duration, Instant, SeqNr};
@@ -101,6 +105,10 @@ impl RateEstimator {
 
     /// Takes data that arrived within the subflow's window.
     pub(crate) fn on_data(&mut self, data: &TaggedData, now: Instant) {
+        self.note_silence(now);
+        if self.is_silent() {
+            self.begin_anew(now);
+        }
         if self.path.replace(data.round.path) != Some(data.round.path) && self.reported_at.is_none() {
             self.round_started_at = now;
             self.report_due = true;
@@ -114,6 +122,27 @@ impl RateEstimator {
         self.tally.packets = self.tally.packets.saturating_add(packets);
         self.tally.bytes += u64::from(data.bytes);
         self.silence_timer = now + self.clock.rto();
+    }
+
+    /// Whether nothing has arrived for a retransmission time-out since the last data.
+    fn is_silent(&self) -> bool {
+        self.path.is_some() && self.silence_timer == Instant::FAR_FUTURE
+    }
+
+    fn note_silence(&mut self, now: Instant) {
+        if self.silence_timer <= now {
+            self.silence_timer = Instant::FAR_FUTURE;
+            self.clock.on_silence();
+            self.window.on_time_out();
+        }
+    }
+
+    /// Begins a round with the first packet after silence.
+    fn begin_anew(&mut self, now: Instant) {
+        self.clock.forget_reports();
+        self.tally = Tally::default();
+        self.round_started_at = now;
+        self.report_due = true;
     }
 
     fn place(&mut self, start: SeqNr, end: SeqNr) -> Place {
@@ -165,10 +194,7 @@ impl RateEstimator {
 
     /// Handles expired timers.
     pub(crate) fn on_timeout(&mut self, now: Instant) {
-        if self.silence_timer <= now {
-            self.silence_timer = Instant::FAR_FUTURE;
-            self.window.on_time_out();
-        }
+        self.note_silence(now);
         if self.report_timer <= now {
             self.report_timer = Instant::FAR_FUTURE;
             self.report_due = true;
@@ -188,8 +214,7 @@ impl RateEstimator {
         self.reported_at = Some(now);
         self.reported_bytes_per_s = desired;
         // Report silence only once: reports to a sender without data would never end.
-        let answer_expected = self.silence_timer != Instant::FAR_FUTURE;
-        self.report_timer = if answer_expected { now + self.clock.rto() } else { Instant::FAR_FUTURE };
+        self.report_timer = if self.is_silent() { Instant::FAR_FUTURE } else { now + self.clock.rto() };
         let round = self.clock.on_report(now);
         let timestamp_ms = low_u32(now.as_millis());
         #[expect(
@@ -279,6 +304,50 @@ mod tests {
         assert_eq!(estimator.next_timeout(), Instant::FAR_FUTURE, "nobody is there");
         estimator.on_data(&packet(2, 1), at(5000));
         assert!(estimator.next_timeout() < Instant::FAR_FUTURE);
+    }
+
+    /// Rounds of ten packets in 100 ms, until the sender pauses for 5 s. The pause is neither a round-trip time nor part
+    /// of a round.
+    #[test]
+    fn a_pause_of_the_sender_says_nothing_about_the_path() {
+        let mut estimator = estimator();
+        let mut wish = None;
+        for (start_ms, round, number) in [(0, 0, 0), (100, 1, 10), (200, 2, 20), (300, 3, 30)] {
+            for packet_ms in (0..10_u8).map(|packet| 10 * packet) {
+                let arrives = at(start_ms + u64::from(packet_ms));
+                estimator.on_timeout(arrives);
+                estimator.on_data(&packet(round, number + u32::from(packet_ms) / 10), arrives);
+                wish = wish.filter(|_| packet_ms > 0).or_else(|| estimator.report(arrives));
+            }
+        }
+        let (rtt, rate) = (estimator.clock.rtt(), wish.unwrap().desired_bytes_per_s);
+        assert_eq!((rtt, wish.unwrap().round), (Some(Duration::from_millis(100)), 4));
+        // Nobody calls `on_timeout`, as if packet and timer came together.
+        estimator.on_data(&packet(4, 40), at(5400));
+        assert!(estimator.is_report_due(at(5400)), "a report measures anew");
+        assert_eq!((estimator.clock.rtt(), estimator.clock.rto()), (rtt, Duration::from_millis(600)), "doubled");
+        let wish = estimator.report(at(5400)).unwrap();
+        assert_eq!((wish.round, wish.desired_bytes_per_s), (5, rate), "the rate of before");
+        (41..50).for_each(|number| estimator.on_data(&packet(4, number), at(5410)));
+        estimator.on_data(&packet(5, 50), at(5500));
+        assert_eq!((estimator.clock.rtt(), estimator.clock.rto()), (rtt, Duration::from_millis(300)));
+        let seen = 10.0 * f64::from(PACKET) / 0.1;
+        assert!(f64::from(estimator.report(at(5500)).unwrap().desired_bytes_per_s) >= seen);
+    }
+
+    /// A round trip takes 3 s, longer than the first time-out: a flight of packets arrives every 3 s.
+    #[test]
+    fn a_path_that_is_longer_than_the_time_out_is_measured() {
+        let mut estimator = estimator();
+        let mut answers = 0;
+        for flight in 0..5 {
+            let now = at(3000 * u64::from(flight));
+            (0..4).for_each(|ms| estimator.on_timeout(at((3000 * u64::from(flight)).saturating_sub(3000 - 1000 * ms))));
+            estimator.on_data(&packet(answers, flight), now);
+            // The next flight answers this report.
+            answers = if estimator.is_report_due(now) { estimator.report(now).unwrap().round } else { answers };
+        }
+        assert_eq!(estimator.clock.rtt(), Some(Duration::from_secs(3)));
     }
 
     #[test]

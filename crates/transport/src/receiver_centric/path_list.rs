@@ -6,8 +6,8 @@
 //!                        an UNUSED path (not v) whose Rate_e is above the smallest in the list returns
 //! ```
 //!
-//! Only one path leaves at a time, and never the last. A path without a known rate neither leaves nor counts as the
-//! smallest.
+//! Only one path leaves at a time, and never the last of those whose rate is known. A path without a known rate neither
+//! leaves nor counts as the smallest: it may be new, a backup, or dead, so the others must not rely on it.
 
 use super::Reading;
 
@@ -50,7 +50,8 @@ impl PathList {
 }
 
 fn leave_out_slowest(paths: &mut [Choice]) {
-    let left_out = slowest(paths).filter(|_| paths.iter().filter(|path| !path.is_unused).count() > 1);
+    let known = paths.iter().filter(|path| !path.is_unused && path.rate_bytes_per_s.is_some()).count();
+    let left_out = slowest(paths).filter(|_| known > 1);
     if let Some(victim) = left_out {
         paths[victim].is_unused = true;
     }
@@ -149,12 +150,15 @@ mod tests {
     }
 
     #[test]
-    fn a_path_without_a_rate_stays() {
+    fn a_path_without_a_rate_neither_leaves_nor_stands_in_for_another() {
         let mut list = PathList::new(Reading::Build, 1);
         let mut three = paths([(0, false), (900, false), (0, false)]);
         list.on_round(true, &mut three);
-        assert_eq!(unused(&three), [1], "the only one known is the least known");
-        list.on_round(true, &mut three);
-        assert_eq!(unused(&three), [1]);
+        assert!(unused(&three).is_empty(), "the others may be backups, or dead");
+        let mut three = paths([(0, false), (900, false), (300, false)]);
+        for _ in 0..2 {
+            list.on_round(true, &mut three);
+            assert_eq!(unused(&three), [2]);
+        }
     }
 }

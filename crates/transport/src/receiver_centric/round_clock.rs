@@ -9,6 +9,10 @@
 //! ```
 //!
 //! Each report names its own round, so a sample never stands for two reports: Karn's condition holds by construction.
+//!
+//! A sender that has nothing to send answers late. After silence for an RTO nothing tells such a pause from a longer
+//! path, so no report sent until then gives a sample. As after a time-out in TCP (RFC 6298 section 5), the RTO doubles
+//! until there is one, or else a path that has become longer than the RTO would never be measured.
 
 use arrayvec::ArrayVec;
 use units::{Duration, Instant};
@@ -19,6 +23,9 @@ const UNANSWERED_MAX: usize = 8;
 const RTO_INITIAL: Duration = Duration::from_secs(1);
 /// Maximum RTO. RFC 6298 section 2.5 allows any bound of at least 60 s.
 const RTO_MAX: Duration = Duration::from_secs(60);
+/// Doublings of the RTO until there is a sample. More would take longer pauses for round-trip times, where a sender says
+/// a packet at a time.
+const DOUBLINGS_MAX: u32 = 3;
 /// Minimum sample, even if a peer guesses rounds.
 const RTT_MIN: Duration = Duration::from_millis(1);
 
@@ -29,6 +36,8 @@ pub(super) struct RoundClock {
     rto_min: Duration,
     rtt: Option<Duration>,
     rttvar: Duration,
+    /// Doublings of the RTO since the last sample.
+    doublings: u32,
     last: u8,
     /// Round and time of the reports that no packet has answered, oldest first.
     unanswered: ArrayVec<(u8, Instant), UNANSWERED_MAX>,
@@ -36,7 +45,8 @@ pub(super) struct RoundClock {
 
 impl RoundClock {
     pub(super) fn new(old_eighths: u64, rto_min: Duration) -> Self {
-        Self { old_eighths, rto_min, rtt: None, rttvar: Duration::ZERO, last: 0, unanswered: ArrayVec::new() }
+        let (rttvar, unanswered) = (Duration::ZERO, ArrayVec::new());
+        Self { old_eighths, rto_min, rtt: None, rttvar, doublings: 0, last: 0, unanswered }
     }
 
     /// Records a departing report and returns the round that it names.
@@ -59,7 +69,18 @@ impl RoundClock {
         true
     }
 
+    /// Handles silence for an RTO.
+    pub(super) fn on_silence(&mut self) {
+        self.doublings = DOUBLINGS_MAX.min(self.doublings + 1);
+    }
+
+    /// Handles the end of a silence: the reports up to now measure nothing.
+    pub(super) fn forget_reports(&mut self) {
+        self.unanswered.clear();
+    }
+
     fn sample(&mut self, sample: Duration) {
+        self.doublings = 0;
         match self.rtt {
             None => {
                 self.rtt = Some(sample);
@@ -78,8 +99,8 @@ impl RoundClock {
     }
 
     pub(super) fn rto(&self) -> Duration {
-        let Some(rtt) = self.rtt else { return RTO_INITIAL };
-        (rtt + (self.rttvar * 4).max(self.rto_min)).min(RTO_MAX)
+        let rto = self.rtt.map_or(RTO_INITIAL, |rtt| rtt + (self.rttvar * 4).max(self.rto_min));
+        rto.saturating_mul(1 << self.doublings).min(RTO_MAX)
     }
 }
 
@@ -130,6 +151,20 @@ mod tests {
         assert!(clock.on_packet(second, at(400)));
         assert_eq!(clock.rtt(), Some(ms(100)));
         assert!(!clock.on_packet(1, at(410)), "the sender has gone past it");
+    }
+
+    #[test]
+    fn reports_before_a_silence_measure_nothing_and_the_time_out_doubles_until_there_is_a_sample() {
+        let mut clock = after_two_samples(7);
+        let before = clock.on_report(at(400));
+        (0..5).for_each(|_| clock.on_silence());
+        assert_eq!(clock.rto(), ms(8 * 340));
+        clock.forget_reports();
+        assert!(!clock.on_packet(before, at(5000)));
+        let after = clock.on_report(at(5000));
+        assert!(clock.on_packet(after, at(5110)));
+        // The variance is three quarters of 57.5 ms.
+        assert_eq!((clock.rtt(), clock.rto()), (Some(ms(110)), ms(310)));
     }
 
     #[test]

@@ -98,21 +98,30 @@ impl<F: Forwarding> ForwardingRelay<F> {
         self.consult(now);
     }
 
-    /// Passes data and events to the policy until there are none left.
+    /// Passes data and events to the policy until there are none left. The data that arrived on a subflow before its end
+    /// go before that end: the policy hears of it only once, and must know by then what it holds.
     fn consult(&mut self, now: Instant) {
         loop {
-            let mut idle = true;
-            while let Some(event) = self.relay.poll_event() {
-                idle = false;
-                self.forwarding.on_event(event, &mut self.relay, now);
-            }
-            while let Some(piece) = self.relay.poll_data() {
-                idle = false;
-                self.forwarding.on_piece(piece, &mut self.relay, now);
-            }
-            if idle {
-                return;
+            match self.relay.poll_event() {
+                Some(event) => {
+                    if matches!(event, RelayEvent::Ending { .. }) {
+                        self.pass_data(now);
+                    }
+                    self.forwarding.on_event(event, &mut self.relay, now);
+                }
+                None if !self.pass_data(now) => return,
+                None => {}
             }
         }
+    }
+
+    /// Passes the data that arrived to the policy. Returns whether there were any.
+    fn pass_data(&mut self, now: Instant) -> bool {
+        let mut any = false;
+        while let Some(piece) = self.relay.poll_data() {
+            any = true;
+            self.forwarding.on_piece(piece, &mut self.relay, now);
+        }
+        any
     }
 }

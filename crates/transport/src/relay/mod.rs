@@ -175,8 +175,12 @@ pub enum RelayEvent {
         splice: SpliceId,
         /// Address and port of the destination's end.
         destination: SocketAddr,
+        /// The source's token of the connection (RFC 8684 section 3.2). `None` if the source opened the subflow: its SYN
+        /// carries the destination's token.
+        connection: Option<Token>,
     },
-    /// No more data will come for `to`. Data held back should leave now.
+    /// No more data will come for `to` once [`FastAckRelay::poll_data`] has handed out what arrived before. Data held
+    /// back should leave now, those included.
     Ending {
         /// Identifier of the spliced subflow.
         splice: SpliceId,

@@ -253,7 +253,8 @@ impl Splice {
             }
         }
         let destination = self.tuples[Side::Destination].remote;
-        self.events.push_back(RelayEvent::Joined { splice: self.id, destination });
+        let connection = super::opening_join(&self.syn).filter(|_| self.near == Side::Destination);
+        self.events.push_back(RelayEvent::Joined { splice: self.id, destination, connection });
     }
 
     /// Passes connection-level options on. Returns false if they break the rules.

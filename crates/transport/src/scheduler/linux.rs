@@ -5,7 +5,8 @@
 //!
 //! LINGER   held / rate                                  time to deliver the octets that the subflow holds
 //! rate     pacing at first; ( rate held + pacing burst ) / ( held + burst ) after each burst given
-//! pacing   2 CWND / SRTT in the first half of slow start, else 1.2 CWND / SRTT
+//! pacing   2 CWND / SRTT in the first half of slow start, else 1.2 CWND / SRTT; without a sample it is unbounded, and
+//!          no part of a mean
 //! burst    the smaller of 65428 octets and the connection's window: these octets go to the subflow before the next
 //!          choice, unless it becomes full or the queue becomes empty first
 //! ```
@@ -13,6 +14,10 @@
 //! The rule is made for subflows with send buffers of their own ([`crate::era::Binding::Autotuned`]). A subflow with a
 //! small window then holds a burst for many round trips, and the connection lacks the data that it holds:
 //! `docs/linux.md` gives the cost.
+//!
+//! With timestamps, Linux has a sample when a handshake ends, even if that took several SYNs. (Without them its mean,
+//! too, begins with a rate that no path has, and takes many bursts to forget it.) The engine takes none from such a
+//! handshake; the first data give it.
 //!
 //! Source: Linux 6.18, as `ss` shows it; docs/decisions/0040.
 
@@ -77,12 +82,13 @@ impl Linux {
 
     fn rate(&self, subflow: &SubflowView) -> u64 {
         let known = self.rates.iter().find(|(id, _)| *id == subflow.id);
-        known.map_or_else(|| pacing_rate(subflow), |(_, rate)| *rate)
+        known.map(|(_, rate)| *rate).or_else(|| pacing_rate(subflow)).unwrap_or(u64::MAX)
     }
 
     fn average(&mut self, chosen: &SubflowView, burst_bytes: u64, context: &ScheduleContext<'_>) {
+        let Some(pacing) = pacing_rate(chosen) else { return };
         let (held, burst) = (u128::from(chosen.held), u128::from(burst_bytes));
-        let weighed = u128::from(self.rate(chosen)) * held + u128::from(pacing_rate(chosen)) * burst;
+        let weighed = u128::from(self.rate(chosen)) * held + u128::from(pacing) * burst;
         let rate = u64::try_from(weighed / (held + burst).max(1)).unwrap_or(u64::MAX);
         // Forget subflows that have ended.
         self.rates.retain(|(id, _)| *id != chosen.id && context.subflows.iter().any(|subflow| subflow.id == *id));
@@ -96,12 +102,12 @@ fn position_of(burst: Burst, context: &ScheduleContext<'_>) -> Option<(usize, Bu
     Some((position, burst))
 }
 
-/// Returns the rate at which Linux would pace the subflow, octets/s; unbounded before the first sample.
-fn pacing_rate(subflow: &SubflowView) -> u64 {
-    let Some(srtt) = subflow.srtt.filter(|srtt| *srtt > Duration::ZERO) else { return u64::MAX };
+/// Returns the rate at which Linux would pace the subflow, octets/s; `None` before the first sample.
+fn pacing_rate(subflow: &SubflowView) -> Option<u64> {
+    let srtt = subflow.srtt.filter(|srtt| *srtt > Duration::ZERO)?;
     let percent = if subflow.cwnd < subflow.ssthresh / 2 { 200 } else { 120 };
     let per_second = u128::from(subflow.cwnd) * percent * 10_000_000 / u128::from(srtt.as_nanos());
-    u64::try_from(per_second).unwrap_or(u64::MAX)
+    Some(u64::try_from(per_second).unwrap_or(u64::MAX))
 }
 
 /// Returns the time to deliver the octets that the subflow holds.
@@ -167,6 +173,18 @@ mod tests {
         assert_eq!(positions(&mut linux, &first), [0]);
         let no_room = SubflowView { held: 30_000, ..full(0, Some(20)) };
         assert_eq!(positions(&mut linux, &[no_room, holding(1, 80, 0)]), [1]);
+    }
+
+    /// Without a sample the subflow comes first. After the first one it is as any other: 40 kB at 600 kB/s are more
+    /// than 1 kB at 150 kB/s.
+    #[test]
+    fn an_unknown_rate_ends_with_the_first_sample() {
+        let mut linux = Linux::default();
+        let slow = holding(1, 80, 1_000);
+        let unknown = SubflowView { held: 40_000, ssthresh: 0, ..subflow(0, None) };
+        assert_eq!(positions_in(&mut linux, &context(&[unknown, slow], 1_000, 1 << 20)), [0]);
+        let known = SubflowView { has_room: false, ..holding(0, 20, 40_000) };
+        assert_eq!(positions(&mut linux, &[known, slow]), [1]);
     }
 
     #[test]

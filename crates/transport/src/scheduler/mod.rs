@@ -3,7 +3,8 @@
 //! A scheduler marks subflows; marking more than one sends the same data redundantly, marking none waits. The engine
 //! asks whenever there are data within the connection's window and some subflow has room.
 //!
-//! A new scheduler takes one file here and one line in [`SCHEDULERS`]. One with parameters lists them: see `ecf.rs`.
+//! A new scheduler is one file, declared here, and one line in [`SCHEDULERS`]. One with parameters lists them: see
+//! `ecf.rs`.
 
 mod blest;
 mod ecf;

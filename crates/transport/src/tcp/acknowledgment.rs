@@ -8,7 +8,7 @@ use super::probing::DeliveredSizes;
 use super::rack::RackContext;
 use super::scoreboard::{Delivered, Sent};
 use super::window::Phase;
-use super::{Due, Eifel, Tcb, Timer};
+use super::{Due, Eifel, Persist, Tcb, Timer};
 use crate::congestion::CongestionSignal;
 use crate::era::{PartialAcks, RecoveryEnd, RepairTimer};
 use crate::exceptions;
@@ -40,6 +40,9 @@ pub(crate) struct AckOutcome {
     pub(crate) round_ended: bool,
     /// Whether this is the first new acknowledgement after time-outs.
     pub(crate) revived: bool,
+    /// Time in which nothing was outstanding before the data that this ACK is the first to acknowledge; zero for other
+    /// ACKs.
+    pub(crate) idle: Duration,
 }
 
 impl AckOutcome {
@@ -197,7 +200,7 @@ impl Tcb {
             min_rtt: self.rtt.min().unwrap_or(srtt),
             srtt,
             mss: self.payload_max(),
-            in_recovery: self.window.in_recovery(),
+            in_recovery: self.window.is_repairing(),
         }
     }
 
@@ -230,17 +233,20 @@ impl Tcb {
         self.detect_spurious(segment, acked_bytes);
         self.path_mtu.on_advance(segment.ack);
         outcome.revived = core::mem::take(&mut self.timeouts) > 0;
+        outcome.idle = core::mem::take(&mut self.idle.before_data);
         if self.snd_una.at_or_after(self.round_end) && acked_bytes > 0 {
             outcome.round_ended = true;
             self.round_end = self.snd_nxt;
         }
         match self.window.phase() {
-            Phase::Recovery(point) | Phase::Loss(point) if self.snd_una.at_or_after(point) => {
+            Phase::Reduced(point) | Phase::Recovery(point) | Phase::Loss(point) if self.snd_una.at_or_after(point) => {
                 // All data before the recovery point are acknowledged, and duplicate ACKs referred only to them.
                 self.reno_sacked = 0;
-                let in_flight = self.in_flight();
+                let (in_flight, was_repairing) = (self.in_flight(), self.window.is_repairing());
                 self.window.exit_recovery(in_flight, self.config.era.recovery_end);
-                self.rack.on_recovery_end();
+                if was_repairing {
+                    self.rack.on_recovery_end();
+                }
                 self.eifel = Eifel::Idle;
                 self.tell_congestion(Some(CongestionCause::Repaired));
             }
@@ -248,13 +254,14 @@ impl Tcb {
         }
         if self.board.is_empty() {
             self.timers.stop(Timer::User);
+            self.idle.since = now;
         } else {
             self.timers.set(Timer::User, now + self.config.user_timeout);
         }
     }
 
-    /// Moves sequence numbers along that later ACKs are compared with: once they are 2 GiB behind, they would seem to be
-    /// ahead.
+    /// Moves sequence numbers along that later ACKs are compared with: once they are 2 GiB behind, they would seem to
+    /// be ahead.
     #[inline]
     fn drag_marks(&mut self) {
         if self.snd_una.after(self.recover) {
@@ -263,15 +270,17 @@ impl Tcb {
         self.rack.on_advance(self.snd_una);
     }
 
-    /// The Eifel detection algorithm (RFC 3522): if the ACK answers the original, nothing had been lost. If it also
-    /// echoes a mark, there is congestion nevertheless, and the window stays reduced (RFC 4015 section 3.4).
+    /// The Eifel detection algorithm (RFC 3522): if the ACK answers the original, nothing had been lost. So does one
+    /// that comes after a time-out but before any retransmission, whether or not it has a timestamp. If it also echoes
+    /// a mark, there is congestion nevertheless, and the window stays reduced (RFC 4015 section 3.4).
     fn detect_spurious(&mut self, segment: &Segment, acked_bytes: u64) {
-        let (Eifel::Stamped(stamp), Some(echo)) = (self.eifel, segment.options.timestamps.map(|stamp| stamp.echo))
-        else {
-            return;
+        let echo = segment.options.timestamps.map(|stamp| stamp.echo);
+        let answers_original = match (self.eifel, echo) {
+            (Eifel::Stamped(stamp), Some(echo)) => precedes(echo, stamp),
+            (Eifel::Armed, _) if matches!(self.window.phase(), Phase::Loss(_)) => true,
+            _ => return,
         };
         self.eifel = Eifel::Idle;
-        let answers_original = precedes(echo, stamp);
         if !answers_original || !self.window.in_recovery() {
             return;
         }
@@ -308,7 +317,7 @@ impl Tcb {
             // Duplicate ACKs already counted all segments but the one that filled the hole.
             let counted = outcome.delivered_bytes.saturating_sub(mss).min(self.reno_sacked);
             outcome.delivered_bytes -= counted;
-            self.reno_sacked = if self.window.in_recovery() { self.reno_sacked - counted } else { 0 };
+            self.reno_sacked = if self.window.is_repairing() { self.reno_sacked - counted } else { 0 };
         }
         self.reno_sacked = self.reno_sacked.min(self.board.in_flight());
     }
@@ -316,7 +325,7 @@ impl Tcb {
     /// Returns the segments that a duplicate ACK shows to have left the network. Without limited transmit (RFC 3042)
     /// the first two count only with the third (RFC 5681 section 3.2 step 3).
     fn segments_told_by_duplicate(&self) -> u64 {
-        if self.config.era.limited_transmit || self.window.phase() != Phase::Open {
+        if self.config.era.limited_transmit || self.window.is_repairing() {
             return 1;
         }
         match self.duplicate_acks {
@@ -339,13 +348,30 @@ impl Tcb {
         }
         self.tell_lost(outcome.lost_bytes);
         self.note_lost_probe();
-        // Losses of data sent during a recovery outlive it: they are a separate congestion event.
-        if self.board.has_congestive_loss() && self.window.phase() == Phase::Open {
-            outcome.congestion = Some(CongestionSignal::Loss);
-        }
+        self.judge_losses(&mut outcome.congestion);
         if self.tail_probe_repaired_a_loss(segment, advanced, dsack) && self.window.phase() == Phase::Open {
             outcome.congestion = outcome.congestion.or(Some(CongestionSignal::Loss));
         }
+    }
+
+    /// Whether the losses found so far are a congestion event. Those of data sent during a recovery outlive it: they
+    /// are a separate event. Those found while the window is reduced for a mark are only repaired.
+    pub(super) fn judge_losses(&mut self, congestion: &mut Option<CongestionSignal>) {
+        if !self.board.has_congestive_loss() {
+            return;
+        }
+        if self.window.phase() == Phase::Open {
+            *congestion = Some(CongestionSignal::Loss);
+        } else if self.window.repair_while_reduced() {
+            self.end_tail_probing();
+        }
+    }
+
+    /// RFC 8985 section 7.1: a probing episode ends with the recovery, which takes over its losses.
+    fn end_tail_probing(&mut self) {
+        self.tail_probe = None;
+        self.due.take(Due::TAIL_PROBE);
+        self.timers.stop(Timer::TailProbe);
     }
 
     /// Runs RACK, after an ACK or when its timer fires. Returns the octets newly lost.
@@ -371,6 +397,8 @@ impl Tcb {
             // Needless retransmissions after a time-out or recovery also cause duplicate ACKs (RFC 6582 section 3.2
             // step 1).
             Phase::Open => self.duplicate_acks >= DUP_ACK_THRESHOLD && self.snd_una.after(self.recover),
+            // A mark is echoed by an ACK behind all repetitions.
+            Phase::Reduced(_) => self.duplicate_acks >= DUP_ACK_THRESHOLD,
             Phase::Recovery(_) => true,
             Phase::Loss(_) => false,
         };
@@ -430,7 +458,7 @@ impl Tcb {
         if outcome.congestion.is_some() {
             return false;
         }
-        if matches!(self.window.phase(), Phase::Recovery(_)) {
+        if self.window.is_reducing() {
             let in_flight = self.in_flight();
             let progress = advanced && outcome.lost_bytes == 0;
             self.window.on_ack_in_recovery(outcome.delivered_bytes, in_flight, progress);
@@ -443,9 +471,9 @@ impl Tcb {
     fn judge_growth(&mut self, before: Phase, in_flight_before: u64, delivered: &Delivered, outcome: &mut AckOutcome) {
         let acked_bytes = match (before, self.config.era.recovery_end) {
             // The ACK that ends a recovery has already set the window.
-            (Phase::Recovery(_), RecoveryEnd::Flight) => return,
+            (Phase::Reduced(_) | Phase::Recovery(_), RecoveryEnd::Flight) => return,
             // Most of the acknowledged data were SACKed before.
-            (Phase::Recovery(_), RecoveryEnd::Threshold) => delivered.delivered_bytes,
+            (Phase::Reduced(_) | Phase::Recovery(_), RecoveryEnd::Threshold) => delivered.delivered_bytes,
             (Phase::Open | Phase::Loss(_), _) => delivered.acked_bytes,
         };
         let slow_start_limited = self.window.in_slow_start() && self.window.cwnd() < 2 * in_flight_before;
@@ -460,9 +488,14 @@ impl Tcb {
     /// Reacts to a congestion event with the controller's threshold.
     pub(crate) fn begin_recovery(&mut self, ssthresh: u64, outcome: &AckOutcome) {
         self.counters.congestion_events += 1;
-        self.eifel = if outcome.congestion == Some(CongestionSignal::EcnEcho) { Eifel::Idle } else { Eifel::Armed };
+        let is_echo = outcome.congestion == Some(CongestionSignal::EcnEcho);
+        self.eifel = if is_echo { Eifel::Idle } else { Eifel::Armed };
         self.note_reduction();
-        self.window.enter_recovery(self.snd_nxt, ssthresh, self.board.outstanding());
+        if is_echo {
+            self.window.answer_mark(self.snd_nxt, ssthresh, self.board.outstanding());
+        } else {
+            self.window.enter_recovery(self.snd_nxt, ssthresh, self.board.outstanding());
+        }
         if self.board.is_empty() {
             // Nothing to repair: a probe was the repair, or an echo came with the last ACK (RFC 8985 section 7.4.2).
             self.window.settle();
@@ -470,11 +503,12 @@ impl Tcb {
         } else {
             self.window.on_ack_in_recovery(outcome.delivered_bytes, self.in_flight(), false);
         }
-        // RFC 8985 section 7.1: a probing episode ends with the recovery, which takes over its losses.
-        self.tail_probe = None;
-        self.due.take(Due::TAIL_PROBE);
-        self.timers.stop(Timer::TailProbe);
-        let is_echo = outcome.congestion == Some(CongestionSignal::EcnEcho);
+        if is_echo {
+            // A loss that the probe repaired belongs to the same window of data.
+            self.tail_probe = None;
+        } else {
+            self.end_tail_probing();
+        }
         self.tell_congestion(Some(if is_echo { CongestionCause::EcnEcho } else { CongestionCause::Loss }));
     }
 
@@ -498,6 +532,7 @@ impl Tcb {
         if self.board.is_empty() {
             self.timers.stop(Timer::Retransmit);
             self.timers.stop(Timer::TailProbe);
+            self.due.take(Due::TAIL_PROBE);
         } else if advanced {
             if self.restarts_retransmission_timer() {
                 self.timers.set(Timer::Retransmit, now + self.rtt.rto());
@@ -506,7 +541,8 @@ impl Tcb {
         }
         if advanced || self.usable_window() >= self.payload_max() {
             self.timers.stop(Timer::Persist);
-            self.persist_backoff = 0;
+            self.due.take(Due::SMALL_SEGMENT);
+            self.persist = Persist::default();
         }
     }
 
@@ -529,7 +565,7 @@ impl Tcb {
         const PROBE_TIMEOUT_MIN: Duration = Duration::from_millis(2);
         let wanted = self.negotiated.tail_probe
             && self.state.is_synchronized()
-            && !self.window.in_recovery()
+            && !self.window.is_repairing()
             && self.board.sacked() == 0
             && self.tail_probe.is_none();
         let Some(srtt) = self.rtt.srtt().filter(|_| wanted) else {

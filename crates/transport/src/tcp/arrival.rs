@@ -142,6 +142,7 @@ impl Tcb {
     pub(super) fn note_heard(&mut self, segment: &Segment, now: Instant) {
         self.last_heard_at = now;
         self.keep_alive_probes = 0;
+        self.persist.unanswered = 0;
         if let (Some(state), Some(stamp)) = (&mut self.timestamps, segment.options.timestamps) {
             state.update(stamp, segment.seq, now);
         }

@@ -72,31 +72,35 @@ impl Tcb {
     }
 
     /// Sends a probe if the window is shut (RFC 9293 section 3.8.6.1). If it is open but too small for a segment, a
-    /// small segment is now better than none (section 3.8.6.2.1).
+    /// small segment is now better than none (section 3.8.6.2.1). If none has left by the next time-out, because the
+    /// owner had nothing for this subflow, a probe asks for the window: a peer that was asked nothing has nothing to
+    /// answer, and must not be given up for its silence.
     fn on_persist_timeout(&mut self, now: Instant, expired: &mut Expired) {
         let heard_at = self.last_heard_at.max(self.probing_since);
         if now.saturating_since(heard_at) >= self.config.user_timeout {
             return self.give_up(expired);
         }
-        if self.usable_window() > 0 {
+        if self.usable_window() > 0 && !self.due.has(Due::SMALL_SEGMENT) {
             self.due.add(Due::SMALL_SEGMENT);
         } else {
             self.due.add(Due::PROBE);
+            self.persist.note_probe(now);
         }
-        self.persist_backoff += 1;
+        self.persist.backoff += 1;
         self.timers.set(Timer::Persist, now + self.persist_interval());
     }
 
     /// Returns the interval between two probes. A peer must have the chance to answer within the user time-out.
     pub(super) fn persist_interval(&self) -> Duration {
-        self.rtt.rto_backed_off(self.persist_backoff).min(self.config.user_timeout / 4)
+        self.rtt.rto_backed_off(self.persist.backoff).min(self.config.user_timeout / 4)
     }
 
     /// Handles the user time-out (RFC 9293 section 3.8.3). A peer with a shut window is alive as long as it answers
-    /// (section 3.8.6.1).
+    /// (section 3.8.6.1), but nobody waits for it once this side has left (RFC 6429).
     fn on_user_timeout(&mut self, now: Instant, expired: &mut Expired) {
         let alive_until = self.last_heard_at + self.config.user_timeout;
-        if self.state.is_synchronized() && self.snd_wnd == 0 && alive_until > now {
+        let is_waited_for = self.state.is_synchronized() && self.snd_wnd == 0 && !self.abandoned;
+        if is_waited_for && alive_until > now {
             return self.timers.set(Timer::User, alive_until);
         }
         self.give_up(expired);
@@ -144,10 +148,14 @@ impl Tcb {
             self.board.mark_lost(|_| true, |_| false);
         }
         self.counters.congestion_events += u64::from(ssthresh.is_some());
+        if self.is_first_timeout() {
+            // Later time-outs in a row keep the stamp of the first retransmission: an ACK that answers it, however late,
+            // does not answer the original (RFC 3522 section 3.2).
+            self.eifel = Eifel::Armed;
+        }
         self.window.enter_loss(self.snd_nxt, ssthresh);
         self.look_for_black_hole();
         self.tail_probe = None;
-        self.eifel = Eifel::Armed;
         self.timers.stop(Timer::TailProbe);
         self.timers.stop(Timer::Reorder);
         self.timers.set(Timer::Retransmit, now + self.rtt.rto());
@@ -167,8 +175,8 @@ impl Tcb {
         self.tell_lost(lost_bytes);
         expired.lost_bytes += lost_bytes;
         self.note_lost_probe();
-        if expired.lost_bytes > 0 && self.board.has_congestive_loss() && self.window.phase() == Phase::Open {
-            expired.congestion = Some(CongestionSignal::Loss);
+        if expired.lost_bytes > 0 {
+            self.judge_losses(&mut expired.congestion);
         }
     }
 

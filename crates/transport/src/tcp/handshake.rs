@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use std::sync::Arc;
 
 use units::narrow::u16_from;
-use units::{Instant, SeqNr};
+use units::{Duration, Instant, SeqNr};
 use wire::{Flags, Segment};
 
 use super::ack_policy::AckPolicy;
@@ -17,7 +17,7 @@ use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::timestamp::TimestampState;
 use super::window::CongestionWindow;
-use super::{Counters, Due, EcnState, Eifel, Negotiated, Tcb, Timer, TimerTable};
+use super::{Counters, Due, EcnState, Eifel, Idle, Negotiated, Persist, Tcb, Timer, TimerTable};
 use crate::ConnectionConfig;
 use crate::observation::Watch;
 use crate::state::{State, Step};
@@ -125,7 +125,7 @@ impl Tcb {
             had_partial_ack: false,
             recover: iss,
             timeouts: 0,
-            persist_backoff: 0,
+            persist: Persist::default(),
             tail_probe: None,
             eifel: Eifel::Idle,
             round_end: iss + 1,
@@ -135,6 +135,7 @@ impl Tcb {
             due: Due::default(),
             timers: TimerTable::new(),
             last_sent_at: now,
+            idle: Idle { since: now, before_data: Duration::ZERO },
             syns_sent: 0,
             syn_hurried: false,
             syn_lost: false,
@@ -210,6 +211,7 @@ impl Tcb {
     pub(super) fn establish(&mut self, now: Instant) {
         self.step(Step::SynAcked);
         self.snd_una = self.iss + 1;
+        self.idle.since = now;
         self.timers.stop(Timer::Retransmit);
         self.timers.stop(Timer::User);
         self.syn_lost = self.rtt.backoff() > 0;

@@ -139,6 +139,39 @@ struct EcnState {
     cwr_due: bool,
 }
 
+/// Times in which nothing is outstanding.
+#[derive(Debug)]
+struct Idle {
+    /// When the last outstanding data were acknowledged.
+    since: Instant,
+    /// Time in which nothing was outstanding before the data that are; zero once an ACK has told of it.
+    before_data: Duration,
+}
+
+/// Probing of a window that is too small (RFC 9293 section 3.8.6.1).
+#[derive(Clone, Copy, Debug, Default)]
+struct Persist {
+    /// Time-outs since the window was last large enough.
+    backoff: u32,
+    /// Whether the time-outs began anew because the window was known to be open on another subflow.
+    hurried: bool,
+    /// Probes since the peer's last acceptable segment, without those that came too soon after the one before.
+    unanswered: u32,
+    probed_at: Option<Instant>,
+}
+
+/// Linux answers probes at most twice a second (`net.ipv4.tcp_invalid_ratelimit`).
+const ANSWERS_EVERY: Duration = Duration::from_millis(500);
+
+impl Persist {
+    /// Notes that a probe is sent.
+    fn note_probe(&mut self, now: Instant) {
+        let is_due_an_answer = self.probed_at.is_none_or(|at| now.saturating_since(at) >= ANSWERS_EVERY);
+        self.unanswered += u32::from(is_due_an_answer);
+        self.probed_at = Some(now);
+    }
+}
+
 /// The Eifel detection algorithm (RFC 3522): was the first retransmission of a recovery needless?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Eifel {
@@ -201,7 +234,7 @@ pub(crate) struct Tcb {
     recover: SeqNr,
     /// Time-outs in a row without progress.
     timeouts: u32,
-    persist_backoff: u32,
+    persist: Persist,
     /// End of the tail loss probe in flight, and whether it was a retransmission (RFC 8985 section 7.3).
     tail_probe: Option<(SeqNr, bool)>,
     eifel: Eifel,
@@ -216,13 +249,15 @@ pub(crate) struct Tcb {
     timers: TimerTable,
     /// When a SYN, or data, were last sent.
     last_sent_at: Instant,
+    idle: Idle,
     /// SYNs sent.
     syns_sent: u32,
     /// Whether our SYN was repeated ahead of its timer, and the timer has not fired since.
     syn_hurried: bool,
     /// Whether the SYN or SYN/ACK needed a time-out.
     syn_lost: bool,
-    /// Whether the connection ignores the peer's half, so that FIN-WAIT-2 must end.
+    /// Whether the connection ignores the peer's half, so that FIN-WAIT-2 must end, and so must a wait for the peer's
+    /// window.
     abandoned: bool,
     last_heard_at: Instant,
     /// Start of the probing of a window that is too small.
@@ -462,11 +497,6 @@ impl Tcb {
         self.snd_nxt
     }
 
-    /// Whether the peer has acknowledged everything before `seq`.
-    pub(crate) fn is_acknowledged(&self, seq: SeqNr) -> bool {
-        self.snd_una.at_or_after(seq)
-    }
-
     pub(crate) fn has_outstanding(&self) -> bool {
         !self.board.is_empty()
     }
@@ -501,9 +531,15 @@ impl Tcb {
         self.snd_wnd = self.snd_nxt.since(self.snd_una);
     }
 
-    /// Whether the peer's window is shut and it has not answered a probe.
+    /// Whether the peer's window has been too small for a time-out and has not opened since, whatever the peer answers.
+    /// [`Self::hurry_persist`] begins anew.
     pub(crate) fn is_probing(&self) -> bool {
-        self.persist_backoff > 0
+        self.persist.backoff > 0
+    }
+
+    /// Whether the peer had not answered a probe of its window when the next one was due, and has not been heard since.
+    pub(crate) fn ignores_probes(&self) -> bool {
+        self.persist.unanswered > 1
     }
 
     /// Returns when the peer's last acceptable segment arrived.

@@ -24,7 +24,7 @@ impl Tcb {
 
     fn congestion_state(&self) -> CongestionState {
         match self.window.phase() {
-            Phase::Recovery(_) => CongestionState::Recovery,
+            Phase::Reduced(_) | Phase::Recovery(_) => CongestionState::Recovery,
             Phase::Loss(_) => CongestionState::Loss,
             Phase::Open if self.window.in_slow_start() => CongestionState::SlowStart,
             Phase::Open => CongestionState::Avoidance,

@@ -144,8 +144,11 @@ impl PathMtu {
     fn credible(&self, too_big: &TooBig) -> Option<u16> {
         let named = match too_big.next_hop_mtu {
             0 if !self.is_v6 => {
-                let sent = too_big.packet_bytes.min(self.current.into());
-                PLATEAUS.into_iter().map(u32::from).find(|plateau| *plateau < sent)?
+                // Not the current size: errors about earlier packets of one size would each cause a step.
+                let sent = too_big.packet_bytes.min(self.most.into());
+                let plateau = PLATEAUS.into_iter().map(u32::from).find(|plateau| *plateau < sent)?;
+                // One about a probe says nothing against what passes.
+                if sent > self.current.into() { plateau.max(self.current.into()) } else { plateau }
             }
             named => named,
         };
@@ -328,6 +331,17 @@ mod tests {
             );
             assert_eq!(mtu.next_probe(Instant::from_secs(599)), None, "ten minutes first");
         }
+    }
+
+    #[test]
+    fn an_error_about_a_probe_lowers_nothing_that_passes() {
+        let mut mtu = PathMtu::new(1500, false);
+        mtu.fall_back(BASE);
+        mtu.begin_probe(SeqNr(1), 1460, 1500);
+        assert!(!mtu.on_too_big(&error(1500, 0), Instant::ZERO));
+        assert_eq!(mtu.current(), BASE);
+        mtu.on_probe_lost(true);
+        assert_eq!(mtu.next_probe(Instant::ZERO), Some(1492), "what the error means");
     }
 
     #[test]

@@ -147,7 +147,7 @@ impl Tcb {
     pub(super) fn note_lost_probe(&mut self) {
         let Some(probe) = self.path_mtu.probe() else { return };
         if self.board.excuse_lost(probe.seq) {
-            let alone = self.window.phase() == Phase::Open && !self.board.has_congestive_loss();
+            let alone = !self.window.is_repairing() && !self.board.has_congestive_loss();
             self.path_mtu.on_probe_lost(alone);
             // The loss is known, and its repair is due.
             self.timers.stop(Timer::TailProbe);

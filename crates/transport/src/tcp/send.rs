@@ -114,7 +114,10 @@ impl Tcb {
             return Some(kind);
         }
         if self.due.take(Due::TAIL_PROBE) {
-            return self.send_tail_probe(segment, limits, now);
+            // An ACK may have left nothing to probe. What waits then must not: no timer would send it later.
+            if let Some(kind) = self.send_tail_probe(segment, limits, now) {
+                return Some(kind);
+            }
         }
         self.send_new(segment, limits, now).or_else(|| self.send_fin(segment, now))
     }
@@ -144,9 +147,10 @@ impl Tcb {
         self.pacer.on_sent(len, self.rtt.rto_max(), now);
         self.last_sent_at = now;
         self.note_use_of_window();
-        if let (Eifel::Armed, Some(state)) = (self.eifel, &self.timestamps) {
+        if self.eifel == Eifel::Armed {
             // RFC 3522 concerns the oldest outstanding segment: only the next ACK that advances answers it.
-            self.eifel = if position == 0 { Eifel::Stamped(state.ticks(now)) } else { Eifel::Idle };
+            let state = self.timestamps.as_ref().filter(|_| position == 0);
+            self.eifel = state.map_or(Eifel::Idle, |state| Eifel::Stamped(state.ticks(now)));
         }
         self.time_repair(position, now);
         self.begin(segment);
@@ -173,6 +177,8 @@ impl Tcb {
             let piece = self.payload_max();
             let kind = self.send_chunk(piece, piece, segment, limits, now);
             self.tail_probe = Some((self.snd_nxt, false));
+            // What follows a probe is the time-out, not another probe.
+            self.timers.stop(Timer::TailProbe);
             return Some(kind);
         }
         // Only the last piece of a super-segment.
@@ -256,6 +262,15 @@ impl Tcb {
         if !self.timers.is_set(Timer::Persist) {
             self.probing_since = now;
             self.timers.set(Timer::Persist, now + self.persist_interval());
+        }
+    }
+
+    /// Probes as early as if the window had only just been shut, once until it opens.
+    pub(crate) fn hurry_persist(&mut self, now: Instant) {
+        if self.persist.backoff > 0 && !core::mem::replace(&mut self.persist.hurried, true) {
+            self.persist.backoff = 0;
+            let at = (now + self.persist_interval()).min(self.timers.deadline(Timer::Persist));
+            self.timers.set(Timer::Persist, at);
         }
     }
 
@@ -409,13 +424,14 @@ impl Tcb {
         self.last_sent_at = now;
         if was_empty {
             self.timers.set(Timer::User, now + self.config.user_timeout);
+            self.idle.before_data = now.saturating_since(self.idle.since);
         }
         self.arm_retransmit(now);
     }
 
     /// Sets the timers for the retransmission of the segment at `position`.
     fn time_repair(&mut self, position: usize, now: Instant) {
-        let is_first = position == 0 && self.window.in_recovery();
+        let is_first = position == 0 && self.window.is_repairing();
         if is_first && self.has_sack() && self.config.era.repair_timer != RepairTimer::OnAck {
             self.timers.stop(Timer::Retransmit);
         }

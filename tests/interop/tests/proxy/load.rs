@@ -56,12 +56,17 @@ fn many_clients(count: usize) {
     assert!(grown / (count as u64) < 50_000, "{grown}");
     // Then there is no activity, and the proxy must not wake up.
     sleep(Duration::from_secs(4));
-    let turns = proxy.call(|host, _| (host.app_ref().totals().turns, thread_cpu_s()));
-    sleep(Duration::from_secs(3));
-    let later = proxy.call(|host, _| (host.app_ref().totals().turns, thread_cpu_s()));
-    println!("in 3 s without a word: {} turns, {:.3} s of a core", later.0 - turns.0, later.1 - turns.1);
-    // The test's own questions count as turns too.
-    assert!(later.0 - turns.0 <= 4, "{turns:?} {later:?}");
+    // A busy machine takes longer until it has nothing left to do.
+    in_three_tries(|| {
+        let turns = proxy.call(|host, _| (host.app_ref().totals().turns, thread_cpu_s()));
+        sleep(Duration::from_secs(3));
+        let later = proxy.call(|host, _| (host.app_ref().totals().turns, thread_cpu_s()));
+        println!("in 3 s without a word: {} turns, {:.3} s of a core", later.0 - turns.0, later.1 - turns.1);
+        // The test's own questions count as turns too.
+        let turns = later.0 - turns.0;
+        (turns <= 4).then_some(()).ok_or_else(|| format!("{turns} turns in 3 s"))
+    })
+    .unwrap();
     tell.write_all(b"\n").unwrap();
     wait_until("all are gone", || proxy.status().clients.is_empty());
 }

@@ -151,7 +151,7 @@ fn add(path: Path, element: Element, up: bool) -> Path {
         Element::Duplicate { percent } => behind!(Duplicate::new(percent / 100.0)),
         Element::Damage { percent } => behind!(Corrupt::new(percent / 100.0, Detection::Detected)),
         Element::Corrupt { percent } => behind!(Corrupt::new(percent / 100.0, Detection::Undetected)),
-        Element::StripMptcp(strip) => behind!(StripOptions::mptcp(strip_on(strip))),
+        Element::StripMptcp(strip) => behind!(strip_mptcp(strip)),
         Element::StripSyn { mss, window_scale, sack, timestamps } => {
             match kinds([mss, window_scale, sack, timestamps]) {
                 Some(kinds) => behind!(StripOptions::new(kinds, StripOn::Syn)),
@@ -172,12 +172,12 @@ fn flaps(every_ms: u64, for_ms: u64) -> impl Iterator<Item = Range<Instant>> {
     (1..FLAPS).map(move |n| Instant::from_millis(n * every_ms)..Instant::from_millis(n * every_ms + for_ms))
 }
 
-const fn strip_on(strip: Strip) -> StripOn {
+fn strip_mptcp(strip: Strip) -> StripOptions {
     match strip {
-        Strip::Syn => StripOn::Syn,
-        Strip::SynAck => StripOn::SynAck,
-        Strip::All => StripOn::All,
-        Strip::After(packets) => StripOn::AfterPackets(packets),
+        Strip::Syn => StripOptions::mptcp(StripOn::Syn),
+        Strip::SynAck => StripOptions::mptcp(StripOn::SynAck),
+        Strip::All => StripOptions::mptcp(StripOn::All),
+        Strip::After(segments) => StripOptions::mptcp(StripOn::All).after(segments),
     }
 }
 

@@ -94,7 +94,7 @@ fn offers(selection: &Selection, relay: &Relay) -> Result<OfferSettings, Failure
     let estimator: Box<dyn CapacityEstimator> = match selection.estimator {
         Estimator::Configured => Box::new(Configured(link)),
         Estimator::SchedulerShare => Box::new(SchedulerShare(link)),
-        Estimator::MeasuredDelivery => Box::new(MeasuredDelivery(link)),
+        Estimator::MeasuredDelivery => Box::new(MeasuredDelivery::new(link)),
     };
     let price = EnergyPrice::new(relay.energy_nj_per_bit.unwrap_or_default())
         .ok_or_else(|| refused("relay.energy_nj_per_bit", "is no price: write a number from 0 to 1e9"))?;

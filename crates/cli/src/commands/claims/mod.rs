@@ -25,11 +25,9 @@ pub fn claims(arguments: &arguments::Claims) -> Result<(), Failure> {
     let chosen = choose(&arguments.ids)?;
     // Also if nothing is run, because the output names the folder of the runs.
     atomic_file::rehearse(&arguments.out).map_err(|error| {
-        Failure::Input(format!(
-            "cannot use {}: {}\n  help: choose another --out, a directory that you may write to",
-            arguments.out.display(),
-            error.source
-        ))
+        let (out, source) = (arguments.out.display(), &error.source);
+        let help = "choose another --out, a directory that you may write to";
+        Failure::of_place(source, format!("cannot use {out}: {source}\n  help: {help}"))
     })?;
     let mode = match arguments.mode {
         ClaimMode::Build => Mode::Build,

@@ -11,6 +11,7 @@ use lab::scenario::{Override, Scenario, Seeds};
 use testbed::Ends;
 
 use crate::arguments;
+use crate::commands::sweep::unusable;
 use crate::commands::{batch, builds, real_time, shipped};
 use crate::failure::Failure;
 
@@ -65,7 +66,7 @@ fn records(
     let manifest = Manifest::new(plan);
     // Runs with other settings have a journal of their own.
     let path = arguments.out.join(format!("{}-{world}{}.jsonl", plan.scenario.name, &manifest.content[..12]));
-    let mut journal = Journal::open(&path, plan, false).map_err(|error| Failure::Input(error.to_string()))?;
+    let mut journal = Journal::open(&path, plan, false).map_err(|error| unusable(&error))?;
     // Warn only once: there may be hundreds of journals.
     static TOLD: AtomicBool = AtomicBool::new(false);
     if !TOLD.load(Ordering::Relaxed) {

@@ -2,13 +2,14 @@
 
 use core::net::IpAddr;
 
+use transport::error::ListenError;
 use transport::{ConnectionId, Endpoint, Event, ListenerId};
 use units::Instant;
 
 use super::carried::Carried;
 use super::{AnswererSettings, ControlStats, Seeds};
-use crate::channel::ChannelEnd;
 use crate::channel::codec::Frame;
+use crate::channel::{ChannelEnd, PublicKey};
 
 /// Answers callers whose keys it knows.
 pub(in crate::agent) struct Answerer<Out, In> {
@@ -20,12 +21,24 @@ pub(in crate::agent) struct Answerer<Out, In> {
     past: ControlStats,
 }
 
+/// A frame of a caller.
+pub(in crate::agent) struct Said<In> {
+    /// The caller's proven key.
+    pub peer: PublicKey,
+    /// The address from which it calls.
+    pub from: Option<IpAddr>,
+    pub frame: In,
+}
+
 /// The result of an event.
 pub(in crate::agent) struct Heard<In> {
     /// Frames of callers, in order.
-    pub frames: Vec<In>,
+    pub frames: Vec<Said<In>>,
     /// Whether a caller has just proven its identity.
     pub opened: bool,
+    /// Whether that caller had another channel, which is closed now. It may have begun anew since, so what it said there
+    /// may no longer hold; the frames are of the new channel.
+    pub displaced: bool,
     /// Whether the last proven caller has just left.
     pub deserted: bool,
 }
@@ -42,9 +55,16 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
         self.seeds.draw()
     }
 
-    /// Starts to listen. If the address is taken, this does nothing.
-    pub fn start(&mut self, endpoint: &mut Endpoint) {
-        self.listener = endpoint.listen(self.settings.address, self.settings.connections.tcp.clone()).ok();
+    /// Begins to listen, unless it does already.
+    ///
+    /// # Errors
+    /// If the address is taken or has no port: nobody can call.
+    pub fn listen(&mut self, endpoint: &mut Endpoint) -> Result<(), ListenError> {
+        if self.listener.is_none() {
+            let listener = endpoint.listen(self.settings.address, self.settings.connections.tcp.clone())?;
+            self.listener = Some(listener);
+        }
+        Ok(())
     }
 
     /// Returns whether `connection` belongs to this answerer.
@@ -76,6 +96,11 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
         }
     }
 
+    /// Returns whether it knows the keys of several callers.
+    pub fn serves_several(&self) -> bool {
+        self.settings.serves.len() > 1
+    }
+
     /// Returns the addresses of all proven callers.
     pub fn callers(&self, endpoint: &Endpoint) -> Vec<IpAddr> {
         let proven = self.channels.iter().filter(|(_, carried)| carried.peer().is_some());
@@ -100,7 +125,7 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
 
     /// Handles an event of any connection.
     pub fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) -> Heard<In> {
-        let mut heard = Heard { frames: Vec::new(), opened: false, deserted: false };
+        let mut heard = Heard { frames: Vec::new(), opened: false, displaced: false, deserted: false };
         let before = self.has_callers();
         match event {
             Event::Incoming(listener) if Some(*listener) == self.listener => {
@@ -158,24 +183,25 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
         let carried = &mut self.channels[index].1;
         let was_open = carried.peer().is_some();
         let (frames, fault) = carried.hear(endpoint, now);
+        let from = endpoint.addresses(connection).map(|(_, remote)| remote.ip());
         let peer = carried.peer();
-        let is_known = peer.is_none_or(|peer| self.settings.serves.contains(&peer));
-        if !is_known {
+        let is_strange = peer.is_some_and(|peer| !self.settings.serves.contains(&peer));
+        if is_strange && fault.is_none() {
             carried.stats.refused += 1;
         }
-        if fault.is_some() || !is_known {
+        if fault.is_some() || is_strange {
             self.hang_up(index, endpoint, now);
         }
-        if !is_known {
-            return;
-        }
-        heard.frames.extend(frames);
-        if let Some(peer) = peer.filter(|_| !was_open && fault.is_none()) {
+        // A stranger's frames do not count, not even if a fault ended the channel before its key was looked at.
+        let Some(peer) = peer.filter(|_| !is_strange) else { return };
+        heard.frames.extend(frames.into_iter().map(|frame| Said { peer, from, frame }));
+        if !was_open && fault.is_none() {
             heard.opened = true;
             // A peer that calls again has lost its earlier channel, whatever our end of it believes.
             let stale =
                 |(_, other): &(Instant, Carried<Out, In>)| other.connection != connection && other.peer() == Some(peer);
             while let Some(index) = self.channels.iter().position(stale) {
+                heard.displaced = true;
                 self.hang_up(index, endpoint, now);
             }
         }

@@ -16,6 +16,7 @@ const TAKE_BYTES: usize = 4096;
 pub(in crate::agent) struct Carried<Out, In> {
     pub connection: ConnectionId,
     end: ChannelEnd<Out, In>,
+    peer: Option<PublicKey>,
     /// The latest unsent frame on each matter, oldest first.
     unsaid: Vec<(u64, Out)>,
     /// Octets for which the connection had no room.
@@ -25,12 +26,13 @@ pub(in crate::agent) struct Carried<Out, In> {
 
 impl<Out: Frame, In: Frame> Carried<Out, In> {
     pub fn new(connection: ConnectionId, end: ChannelEnd<Out, In>) -> Self {
-        Self { connection, end, unsaid: Vec::new(), waiting: Bytes::new(), stats: ControlStats::default() }
+        Self { connection, end, peer: None, unsaid: Vec::new(), waiting: Bytes::new(), stats: ControlStats::default() }
     }
 
-    /// Returns the proven identity of the peer.
-    pub fn peer(&self) -> Option<PublicKey> {
-        self.end.peer()
+    /// Returns the proven identity of the peer, also after a failure: frames heard before it are this peer's. `None`
+    /// means that no frame has been heard.
+    pub const fn peer(&self) -> Option<PublicKey> {
+        self.peer
     }
 
     /// Sends `frame` as soon as the peer takes it; replaces an earlier frame on the same matter that still waits.
@@ -72,9 +74,11 @@ impl<Out: Frame, In: Frame> Carried<Out, In> {
             let mut octets = data.to_bytes();
             self.stats.received_bytes += octets.len() as u64;
             loop {
-                let before = self.end.peer().is_some();
                 let received = self.end.receive(&mut octets);
-                self.stats.opened += u64::from(!before && self.end.peer().is_some());
+                if self.peer.is_none() {
+                    self.peer = self.end.peer();
+                    self.stats.opened += u64::from(self.peer.is_some());
+                }
                 match received {
                     Ok(Some(frame)) => heard.push(frame),
                     Ok(None) => break,
@@ -96,6 +100,7 @@ mod tests {
 
     use transport::{EndpointConfig, Event};
     use units::Dsn;
+    use wire::mptcp::Token;
 
     use super::*;
     use crate::agent::control::ControlSettings;
@@ -157,7 +162,8 @@ mod tests {
     }
 
     fn word(number: u64) -> ToRelay {
-        ToRelay::CumAck(CumAck { rcv_nxt: Dsn(number), window_bytes: 1000, widened_bytes: 0 })
+        let ack = CumAck { rcv_nxt: Dsn(number), window_bytes: 1000, widened_bytes: 0 };
+        ToRelay::CumAck { connection: Token(7), ack }
     }
 
     #[test]

@@ -13,12 +13,14 @@
 //! at most one frame on each matter waits for a slow peer.
 
 mod answerer;
+#[cfg(test)]
+mod answerer_tests;
 mod caller;
 mod carried;
 mod keys;
 mod settings;
 
-pub(super) use answerer::Answerer;
+pub(super) use answerer::{Answerer, Said};
 pub(super) use caller::{Called, Caller};
 pub use keys::Seeds;
 pub use settings::{AnswererSettings, ControlSettings};

@@ -2,7 +2,7 @@
 
 use units::{Dsn, Instant};
 
-use crate::channel::to_destination::Offer;
+use crate::channel::to_destination::Advert;
 use crate::relay_selection::RelayId;
 use crate::relay_selection::manager::Report;
 
@@ -11,14 +11,14 @@ use crate::relay_selection::manager::Report;
 pub enum DestinationEvent {
     /// A report of relay selection.
     Selection(Report),
-    /// A relay's offer arrived.
+    /// A relay's advert arrived.
     Offered {
         /// Time of arrival.
         at: Instant,
         /// The relay.
         relay: RelayId,
-        /// The offer.
-        offer: Offer,
+        /// The advert.
+        advert: Advert,
     },
     /// The number of subflows that carry new data changed.
     ActiveSet {

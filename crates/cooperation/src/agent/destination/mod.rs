@@ -156,10 +156,10 @@ impl DestinationAgent {
 
     fn hear(&mut self, relay: RelayId, word: ToDestination, endpoint: &mut Endpoint, now: Instant) {
         match word {
-            ToDestination::Offer(offer) => {
+            ToDestination::Advert(advert) => {
                 let Some(steering) = &mut self.steering else { return };
-                self.events.push_back(DestinationEvent::Offered { at: now, relay, offer });
-                steering.handle_advert(offer.by(relay), now);
+                self.events.push_back(DestinationEvent::Offered { at: now, relay, advert });
+                steering.handle_advert(advert.by(relay), now);
                 if !self.is_ready && steering.has_heard_all() {
                     self.begin(endpoint, now);
                 } else if self.is_ready {
@@ -186,18 +186,20 @@ impl DestinationAgent {
         }
     }
 
-    /// Ends relay selection if the source forbids what it would do.
-    fn end_barred_selection(&mut self) {
-        if self.steering.take_if(|steering| steering.is_barred()).is_some() {
-            // The first subflow's relay gets all of each range.
-            self.ranges.iter_mut().for_each(|ranges| ranges.set_rates(Vec::new));
+    /// Ends relay selection if the source forbids what it would do, or its connection has ended.
+    fn end_selection(&mut self) {
+        let ended = self.steering.take_if(|steering| steering.is_barred() || steering.is_over());
+        let Some(ended) = ended else { return };
+        // The first subflow's relay gets all of each range.
+        self.ranges.iter_mut().for_each(|ranges| ranges.set_rates(Vec::new));
+        if ended.is_barred() {
             self.events.push_back(DestinationEvent::JoinsForbidden);
         }
     }
 
     /// Sends all pending messages.
     fn speak(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        self.end_barred_selection();
+        self.end_selection();
         if let Some(ranges) = &mut self.ranges {
             ranges.speak(&self.settings, &mut self.lines, endpoint, now);
         }
@@ -285,12 +287,19 @@ impl Agent for DestinationAgent {
         }
         if let Some(watchman) = &mut self.watchman {
             watchman.handle_timeout(endpoint, now, &mut self.events);
+            if let (Some(steering), Some(patience)) = (&mut self.steering, watchman.patience()) {
+                steering.expect_proof(patience);
+            }
         }
         self.speak(endpoint, now);
     }
 
     fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.lines.retire(&self.settings, endpoint, now);
+        // Nothing arrives any more: to go on would mean to give up one relay after another because its advert expires.
+        (self.steering, self.first_path, self.ranges, self.watchman) = (None, None, None, None);
+        self.to_source = ToSourceWords::default();
+        (self.review_at, self.begin_by) = (None, Instant::FAR_FUTURE);
         self.find_deadline();
     }
 

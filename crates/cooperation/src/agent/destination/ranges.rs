@@ -3,12 +3,15 @@
 //! Relays with a subflow receive ranges. A relay that splices reads the progress within a range from the DATA_ACKs that
 //! pass it. If nothing has come over its subflow since, nothing was acknowledged there either, so the destination sends
 //! it the progress. A relay that only routes does not need it.
+//!
+//! Ranges are about one connection of Multipath TCP at a time: the first one, until it has ended.
 
 use std::collections::BTreeMap;
 
 use transport::{ConnectionId, Endpoint, Event};
 use units::{Dsn, Duration, Instant, Rate};
 use wire::Segment;
+use wire::mptcp::Token;
 
 use super::lines::Lines;
 use super::watchman::arrived;
@@ -43,11 +46,18 @@ struct Progress {
     before: Carried,
 }
 
+/// The connection that ranges are about.
+#[derive(Clone, Copy)]
+struct Stream {
+    connection: ConnectionId,
+    /// The source's token, by which relays know it.
+    token: Token,
+}
+
 /// The range that the destination wants, and what it has announced.
 pub(super) struct Ranges {
     settings: RangesSettings,
-    /// The connection of the stream.
-    connection: Option<ConnectionId>,
+    stream: Option<Stream>,
     progress: Option<Progress>,
     /// Octets carried at the latest announcement.
     carried: Carried,
@@ -69,7 +79,7 @@ impl Ranges {
         let shares = settings.by_rate.then(RangeShares::default);
         Self {
             settings,
-            connection: None,
+            stream: None,
             progress: None,
             carried: Carried::new(),
             keeper: None,
@@ -113,27 +123,51 @@ impl Ranges {
     pub fn handle_event(&mut self, event: &Event, all: &DestinationSettings, endpoint: &Endpoint, now: Instant) {
         match event {
             Event::FullyEstablished(connection) | Event::Readable(connection) => {
-                if let Some((_, rcv_nxt)) = endpoint.data_sequence(*connection) {
-                    let is_first = self.keeper.is_none();
-                    self.connection = Some(*connection);
-                    self.on_progress(rcv_nxt, now);
-                    if is_first {
-                        self.count_relays(all, endpoint, now);
-                        // Relays that already carry data receive it now, the others when they begin to.
-                        self.unsaid.extend(self.latest().map(Announcement::Range));
-                    }
-                }
+                self.look_at(*connection, all, endpoint, now);
             }
-            Event::SubflowEstablished { connection, local, .. } if self.connection == Some(*connection) => {
+            Event::SubflowEstablished { connection, local, .. } if self.is_about(*connection) => {
                 // This relay has not received any range yet.
                 self.repeats.extend(all.relay_at(local.ip()));
                 self.count_relays(all, endpoint, now);
             }
-            Event::SubflowClosed { connection, .. } if self.connection == Some(*connection) => {
+            Event::SubflowClosed { connection, .. } if self.is_about(*connection) => {
                 self.count_relays(all, endpoint, now);
             }
+            Event::Closed { connection, .. } if self.is_about(*connection) => self.let_go(),
             _ => {}
         }
+    }
+
+    fn is_about(&self, connection: ConnectionId) -> bool {
+        self.stream.is_some_and(|stream| stream.connection == connection)
+    }
+
+    /// Looks at the progress of a connection, and adopts it if ranges are about none.
+    fn look_at(&mut self, connection: ConnectionId, all: &DestinationSettings, endpoint: &Endpoint, now: Instant) {
+        let is_new = self.stream.is_none();
+        if !is_new && !self.is_about(connection) {
+            return;
+        }
+        let Some((_, rcv_nxt)) = endpoint.data_sequence(connection) else { return };
+        if is_new {
+            let stats = endpoint.stats(connection).filter(|stats| stats.closed_at.is_none());
+            let Some(token) = stats.and_then(|stats| stats.remote_token) else { return };
+            self.stream = Some(Stream { connection, token: Token(token) });
+        }
+        self.on_progress(rcv_nxt, now);
+        if is_new {
+            self.count_relays(all, endpoint, now);
+            // Relays that already carry data receive it now, the others when they begin to.
+            self.unsaid.extend(self.latest().map(Announcement::Range));
+        }
+    }
+
+    /// Forgets its connection, which has ended: ranges may now be about another one.
+    fn let_go(&mut self) {
+        (self.stream, self.keeper, self.progress, self.unsaid_since) = (None, None, None, None);
+        self.carried.clear();
+        self.unsaid.clear();
+        self.repeats.clear();
     }
 
     /// Handles progress of the stream up to `rcv_nxt`.
@@ -152,7 +186,7 @@ impl Ranges {
     /// Updates the relays with a subflow. They hold data for the destination, so their buffers are part of the shared
     /// window.
     fn count_relays(&mut self, all: &DestinationSettings, endpoint: &Endpoint, now: Instant) {
-        let (Some(keeper), Some(connection)) = (&mut self.keeper, self.connection) else { return };
+        let (Some(keeper), Some(Stream { connection, .. })) = (&mut self.keeper, self.stream) else { return };
         let carrying = endpoint.stats(connection).map(|stats| arrived(&all.paths(), &stats)).unwrap_or_default();
         let gone: Vec<RelayId> = keeper.relays().filter(|relay| !carrying.contains_key(relay)).collect();
         gone.into_iter().for_each(|relay| keeper.remove_relay(relay));
@@ -199,7 +233,7 @@ impl Ranges {
         if self.repeats.is_empty() && self.unsaid.is_empty() && progress.is_none() {
             return;
         }
-        let stats = self.connection.and_then(|connection| endpoint.stats(connection));
+        let stats = self.stream.and_then(|stream| endpoint.stats(stream.connection));
         let carried = stats.map(|stats| arrived(&all.paths(), &stats)).unwrap_or_default();
         for relay in core::mem::take(&mut self.repeats).into_iter().filter(|relay| carried.contains_key(relay)) {
             self.tell(relay, Announcement::Range(latest), lines, endpoint, now);
@@ -234,15 +268,16 @@ impl Ranges {
         endpoint: &mut Endpoint,
         now: Instant,
     ) {
-        match (announcement, &self.shares) {
-            (Announcement::Range(update), Some(shares)) => {
-                let update = RangeUpdate { range: shares.of(relay, update.range), ..update };
-                lines.tell(relay, matter::RANGE, ToRelay::Range(update), endpoint, now);
+        let Some(Stream { token: connection, .. }) = self.stream else { return };
+        match announcement {
+            Announcement::Range(update) => {
+                let range = self.shares.as_ref().map_or(update.range, |shares| shares.of(relay, update.range));
+                let update = RangeUpdate { range, ..update };
+                lines.tell(relay, matter::RANGE, ToRelay::Range { connection, update }, endpoint, now);
             }
-            (Announcement::Range(update), None) => {
-                lines.tell(relay, matter::RANGE, ToRelay::Range(update), endpoint, now);
+            Announcement::Ack(ack) => {
+                lines.tell(relay, matter::ACK, ToRelay::CumAck { connection, ack }, endpoint, now);
             }
-            (Announcement::Ack(ack), _) => lines.tell(relay, matter::ACK, ToRelay::CumAck(ack), endpoint, now),
         }
     }
 }

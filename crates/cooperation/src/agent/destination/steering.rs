@@ -19,6 +19,10 @@ use crate::relay_selection::play_out::PlayOut;
 /// Playing time that an application buffers before it starts to play.
 pub const STARTUP: Duration = Duration::from_secs(2);
 
+/// Patiences of the watch that a subflow must last before its relay has proved itself: as many as the watch waits until
+/// it closes a case.
+const PATIENCES_TO_PROVE: u64 = 4;
+
 /// Relay selection for the destination's first connection.
 pub(super) struct Steering {
     manager: RelayManager,
@@ -34,6 +38,8 @@ pub(super) struct Steering {
     first: RelayId,
     /// Whether the source forbids further subflows to its address.
     is_barred: bool,
+    /// Whether the connection has ended, or goes on without Multipath TCP.
+    is_over: bool,
     /// Whether relays splice the subflows that join over them; they only route the first one.
     spliced: bool,
     subflows: BTreeMap<RelayId, SubflowId>,
@@ -82,6 +88,7 @@ impl Steering {
             connection: None,
             first: all.first.unwrap_or(RelayId(0)),
             is_barred: false,
+            is_over: false,
             spliced: all.relays_splice,
             subflows: BTreeMap::new(),
             arrived: Arrived::default(),
@@ -128,6 +135,11 @@ impl Steering {
         self.is_barred
     }
 
+    /// Returns whether the connection has ended, or goes on without Multipath TCP: nothing is left to select.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
     /// Returns the wanted relays, with their offers.
     pub fn offers_in_use(&self, now: Instant) -> Vec<(RelayId, Rate)> {
         self.manager.offers_in_use(now)
@@ -169,6 +181,11 @@ impl Steering {
         }
     }
 
+    /// Sets the `patience` of the watch over relays: a relay that lasted no longer has not proved itself to it.
+    pub fn expect_proof(&mut self, patience: Duration) {
+        self.manager.set_proof(patience.saturating_mul(PATIENCES_TO_PROVE));
+    }
+
     /// Updates the state of the paths.
     fn observe(&mut self, endpoint: &Endpoint) -> ConnectionStats {
         let stats = self.connection.and_then(|connection| endpoint.stats(connection)).unwrap_or_default();
@@ -202,10 +219,12 @@ impl Steering {
                     Ok(subflow) => {
                         self.subflows.insert(relay, subflow);
                     }
-                    // The relay is not to blame. Its attempt times out, and is repeated if it is still wanted then.
+                    // There is no room. The attempt times out, which counts as the relay's failure although it is not
+                    // to blame: the connection should have room for old and new subflows.
                     Err(ConnectError::Limit) => {}
                     // Nor is it here, and no other relay would fare better.
                     Err(ConnectError::JoinsForbidden(_)) => self.is_barred = true,
+                    Err(ConnectError::UnknownConnection) => self.is_over = true,
                     Err(_) => self.manager.handle_closed(relay, now),
                 }
             }
@@ -265,6 +284,10 @@ impl Steering {
 
     pub fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
         match event {
+            Event::Closed { connection, .. } | Event::FellBack(connection) if Some(*connection) == self.connection => {
+                self.is_over = true;
+                return;
+            }
             Event::SubflowEstablished { connection, subflow, local, .. } => {
                 if *self.connection.get_or_insert(*connection) != *connection {
                     return;

@@ -4,7 +4,7 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;
 
 use transport::{ConnectionId, ConnectionStats, Endpoint, Event};
-use units::Instant;
+use units::{Duration, Instant};
 
 use super::event::Events;
 use super::{DestinationEvent, DestinationSettings, WatchmanSettings};
@@ -85,12 +85,13 @@ impl Watchman {
                 self.watched = Some((*connection, HoleWatch::new(self.settings.watch, now)));
             }
             Event::PeerFinished(connection) => {
-                if let Some((_, watch)) = self.watched.as_mut().filter(|(watched, _)| watched == connection) {
+                if let Some((_, mut watch)) = self.watched.take_if(|(watched, _)| watched == connection) {
                     watch.finish();
-                    // No relay needs to come back any more.
-                    self.takes_back = false;
-                    self.carry_out_all(*connection, endpoint, now, events);
-                    self.watched = None;
+                    // No relay needs to come back to this connection any more.
+                    let verdicts = core::iter::from_fn(|| watch.poll_verdict());
+                    for verdict in verdicts.filter(|verdict| !matches!(verdict, Verdict::Cleared(_))) {
+                        self.carry_out(verdict, *connection, endpoint, now, events);
+                    }
                 }
             }
             Event::Closed { connection, .. } => drop(self.watched.take_if(|(watched, _)| watched == connection)),
@@ -102,6 +103,11 @@ impl Watchman {
         if self.poll_timeout().is_some_and(|at| at <= now) {
             self.look(endpoint, now, events);
         }
+    }
+
+    /// Returns how long it bears the same hole at present, if it watches a connection.
+    pub fn patience(&self) -> Option<Duration> {
+        self.watched.as_ref().map(|(_, watch)| watch.patience())
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -119,4 +125,109 @@ pub(super) fn arrived(paths: &[IpAddr], stats: &ConnectionStats) -> BTreeMap<Rel
         }
     }
     arrived
+}
+
+#[cfg(test)]
+mod tests {
+    use transport::path_manager::LocalAddress;
+    use transport::{ConnectionConfig, EndpointConfig};
+    use wire::Payload;
+
+    use super::*;
+    use crate::agent::control::ControlSettings;
+    use crate::channel::Identity;
+    use crate::forwarding::hole_watch::WatchSettings;
+
+    const NOW: Instant = Instant::from_secs(1);
+
+    struct World {
+        destination: Endpoint,
+        source: Endpoint,
+        watchman: Watchman,
+        events: Events,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let paths: [IpAddr; 2] = ["10.1.0.2", "10.1.1.2"].map(|ip| ip.parse().unwrap());
+            let relays = paths.map(|path| super::super::KnownRelay { path, control: None, calls_from: None });
+            let watch = WatchmanSettings { watch: WatchSettings::default(), never_idle: true };
+            let all = DestinationSettings {
+                identity: Identity::from_secret([1; 32]),
+                seed: [1; 32],
+                control: ControlSettings::new(1500),
+                relays: relays.into(),
+                source: "10.0.0.1:80".parse().unwrap(),
+                source_agent: None,
+                first: Some(RelayId(0)),
+                relays_splice: false,
+                selection: None,
+                ranges: None,
+                watch: Some(watch),
+            };
+            let local_addresses = paths.map(|ip| LocalAddress { ip, backup: false }).into();
+            let config = EndpointConfig { local_addresses, ..EndpointConfig::default() };
+            let destination = Endpoint::with_seed(config, 1);
+            let mut source = Endpoint::with_seed(EndpointConfig::default(), 2);
+            source.listen(all.source, Self::tcp()).unwrap();
+            Self { destination, source, watchman: Watchman::new(watch, &all, false), events: Events::default() }
+        }
+
+        fn tcp() -> ConnectionConfig {
+            ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() }
+        }
+
+        /// Carries all segments across until none are left; the watchman handles what they cause.
+        fn exchange(&mut self) {
+            loop {
+                let mut any = false;
+                while let Some(segment) = self.destination.poll_transmit(NOW) {
+                    self.source.handle_segment(segment, NOW);
+                    any = true;
+                }
+                while let Some(segment) = self.source.poll_transmit(NOW) {
+                    self.destination.handle_segment(segment, NOW);
+                    any = true;
+                }
+                while let Some(event) = self.destination.poll_event() {
+                    self.watchman.handle_event(&event, &mut self.destination, NOW, &mut self.events);
+                }
+                if !any {
+                    return;
+                }
+            }
+        }
+
+        /// Opens a connection over the first relay and sends a request; returns the destination's and the source's id.
+        fn connect(&mut self) -> [ConnectionId; 2] {
+            let local = SocketAddr::new(self.watchman.paths[0], 0);
+            let connection = self.destination.connect(local, self.watchman.source, Self::tcp(), NOW).unwrap();
+            self.exchange();
+            self.destination.send(connection, Payload::from(vec![0; 100]), NOW).unwrap();
+            self.exchange();
+            let accepted = loop {
+                if let Event::Incoming(listener) = self.source.poll_event().unwrap() {
+                    break self.source.accept(listener).unwrap();
+                }
+            };
+            [connection, accepted]
+        }
+    }
+
+    #[test]
+    fn a_cleared_relay_comes_back_also_after_the_first_stream_has_ended() {
+        let mut world = World::new();
+        let [first, accepted] = world.connect();
+        assert_eq!(world.watchman.watched.as_ref().map(|(watched, _)| *watched), Some(first));
+        world.source.shutdown(accepted, NOW).unwrap();
+        world.exchange();
+        assert!(world.watchman.watched.is_none());
+        let [second, _] = world.connect();
+        assert_eq!(world.watchman.watched.as_ref().map(|(watched, _)| *watched), Some(second));
+        let World { watchman, destination, events, .. } = &mut world;
+        watchman.carry_out(Verdict::Cleared(RelayId(1)), second, destination, NOW, events);
+        world.exchange();
+        let subflows = world.destination.stats(second).unwrap().subflows;
+        assert_eq!(subflows.iter().filter(|subflow| subflow.established_at.is_some()).count(), 2);
+    }
 }

@@ -2,7 +2,7 @@
 
 use units::Instant;
 
-use crate::channel::to_destination::Offer;
+use crate::channel::to_destination::Advert;
 
 /// An event for observers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub enum RelayEvent {
         /// Time of the event.
         at: Instant,
     },
-    /// The relay made this offer.
-    Offered(Offer),
+    /// The relay made an offer by this advert.
+    Offered(Advert),
     /// The lent volume is spent.
     Spent {
         /// Time of the event.

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use units::{Duration, Instant, Rate};
 use wire::{Flags, Segment};
 
-use crate::channel::to_destination::Offer;
+use crate::channel::to_destination::Advert;
 
 /// Limits of lending; by default there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +42,11 @@ pub(super) struct Lending {
 impl Lending {
     pub fn within(limits: LendingLimits) -> Self {
         Self { limits, ..Self::default() }
+    }
+
+    /// Returns the rate of its limits.
+    pub fn rate(&self) -> Option<Rate> {
+        self.limits.rate
     }
 
     /// Returns whether the volume is spent.
@@ -102,14 +107,14 @@ impl Lending {
         (!self.waiting.is_empty()).then_some(self.free_at)
     }
 
-    /// Returns the part of `offer` that may be offered.
-    pub fn cap(&self, offer: Offer) -> Offer {
-        let spare = offer.capacity.as_bps().saturating_sub(offer.local.as_bps());
+    /// Returns `advert` with no larger an offer than the relay may make.
+    pub fn cap(&self, advert: Advert) -> Advert {
+        let spare = advert.capacity.as_bps().saturating_sub(advert.local.as_bps());
         let most = if self.is_nearly_spent() { 0 } else { self.limits.rate.map_or(u64::MAX, Rate::as_bps) };
         if spare <= most {
-            return offer;
+            return advert;
         }
-        Offer { capacity: Rate::from_bps(offer.local.as_bps() + most), ..offer }
+        Advert { capacity: Rate::from_bps(advert.local.as_bps() + most), ..advert }
     }
 
     fn is_nearly_spent(&self) -> bool {
@@ -139,9 +144,9 @@ mod tests {
         Lending::within(LendingLimits { rate: rate_bps.map(Rate::from_bps), volume_bytes })
     }
 
-    fn offer(capacity_bps: u64, local_bps: u64) -> Offer {
+    fn advert(capacity_bps: u64, local_bps: u64) -> Advert {
         let (capacity, local) = (Rate::from_bps(capacity_bps), Rate::from_bps(local_bps));
-        Offer { at: Instant::ZERO, capacity, local, energy: EnergyPrice::default() }
+        Advert { at: Instant::ZERO, capacity, local, energy: EnergyPrice::default() }
     }
 
     #[test]
@@ -165,12 +170,12 @@ mod tests {
     #[test]
     fn nothing_is_offered_once_most_is_spent_and_no_data_pass_once_all_is() {
         let mut lending = lending(None, Some(10_000));
-        let all = offer(5_000_000, 1_000_000);
+        let all = advert(5_000_000, 1_000_000);
         for number in 0..8 {
             assert_eq!(lending.cap(all), all);
             lending.count(&segment(number, 960));
         }
-        assert_eq!(lending.cap(all), offer(1_000_000, 1_000_000));
+        assert_eq!(lending.cap(all), advert(1_000_000, 1_000_000));
         assert!(!lending.is_refused(&segment(8, 960)));
         (8..10).for_each(|number| lending.count(&segment(number, 960)));
         assert!(lending.is_spent() && lending.is_refused(&segment(10, 960)) && !lending.is_refused(&segment(10, 0)));
@@ -188,8 +193,8 @@ mod tests {
     #[test]
     fn no_more_is_offered_than_the_rate() {
         let limited = lending(Some(2_000_000), None);
-        assert_eq!(limited.cap(offer(5_000_000, 1_000_000)), offer(3_000_000, 1_000_000));
-        assert_eq!(limited.cap(offer(2_500_000, 1_000_000)), offer(2_500_000, 1_000_000));
-        assert_eq!(lending(None, None).cap(offer(5, 9)), offer(5, 9));
+        assert_eq!(limited.cap(advert(5_000_000, 1_000_000)), advert(3_000_000, 1_000_000));
+        assert_eq!(limited.cap(advert(2_500_000, 1_000_000)), advert(2_500_000, 1_000_000));
+        assert_eq!(lending(None, None).cap(advert(5, 9)), advert(5, 9));
     }
 }

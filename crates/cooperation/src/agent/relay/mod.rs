@@ -20,15 +20,17 @@ mod way;
 
 use bytes::Bytes;
 use host::Agent;
+use transport::error::ListenError;
 use transport::observation::Observer;
 use transport::{ConnectionId, Endpoint, Event};
-use units::Instant;
+use units::{Instant, Rate};
 use wire::Segment;
 
-use super::control::{Answerer, ControlStats};
+use super::control::{Answerer, ControlStats, Said};
 use super::events::Events;
 use crate::channel::to_destination::ToDestination;
 use crate::channel::to_relay::ToRelay;
+use crate::forwarding::differentiated::About;
 pub use event::RelayEvent;
 pub use lending::LendingLimits;
 use load::Load;
@@ -41,7 +43,7 @@ pub use settings::RelaySettings;
 
 /// The matters of messages: a later message replaces a waiting one on the same matter.
 mod matter {
-    pub(super) const OFFER: u64 = 0;
+    pub(super) const ADVERT: u64 = 0;
     pub(super) const LOAD: u64 = 1;
     pub(super) const DELAY: u64 = 2;
 }
@@ -89,6 +91,14 @@ impl RelayAgent {
         })
     }
 
+    /// Begins to listen for destinations, unless it does already. [`Agent::start`] does so too, but reports no error.
+    ///
+    /// # Errors
+    /// If it cannot listen on its control address.
+    pub fn listen(&mut self, endpoint: &mut Endpoint) -> Result<(), ListenError> {
+        self.channels.listen(endpoint)
+    }
+
     /// Returns when the next measurement is due; [`Instant::FAR_FUTURE`] if none is needed.
     pub fn next_measurement(&self) -> Instant {
         let offers = self.offers.as_ref().map_or(Instant::FAR_FUTURE, Offers::next_at);
@@ -99,9 +109,9 @@ impl RelayAgent {
     /// Handles a measurement of its link and its owner's flows. All reports of this time travel together.
     pub fn handle_measurement(&mut self, measured: &Measurement, endpoint: &mut Endpoint, now: Instant) {
         if let Some(offers) = self.offers.as_mut().filter(|offers| offers.next_at() <= now) {
-            let offer = self.passage.lending().cap(offers.measured(measured.link, now));
-            self.events.push_back(RelayEvent::Offered(offer));
-            self.tell(matter::OFFER, ToDestination::Offer(offer), endpoint, now);
+            let advert = self.passage.lending().cap(offers.measured(measured.link, now));
+            self.events.push_back(RelayEvent::Offered(advert));
+            self.tell(matter::ADVERT, ToDestination::Advert(advert), endpoint, now);
         }
         if let Some(load) = self.load.as_mut().filter(|load| load.next_at() <= now) {
             if let Some(load) = load.measured(measured, now) {
@@ -138,6 +148,11 @@ impl RelayAgent {
         self.spent
     }
 
+    /// Returns the rate that it may lend, in packets: zero once the lent volume is spent, `None` without a limit.
+    pub fn lends(&self) -> Option<Rate> {
+        if self.spent { Some(Rate::ZERO) } else { self.passage.lending().rate() }
+    }
+
     /// Sets the observer of the legs of spliced subflows. Returns false if this relay splices none.
     pub fn set_observer(&mut self, observer: Box<dyn Observer>) -> bool {
         self.passage.set_observer(observer)
@@ -161,10 +176,13 @@ impl RelayAgent {
         self.channels.say(matter, &word, endpoint, now);
     }
 
-    fn hear(&mut self, word: ToRelay, now: Instant) {
-        match word {
-            ToRelay::Range(update) => self.passage.on_range(update, now),
-            ToRelay::CumAck(ack) => self.passage.on_ack(ack),
+    fn hear(&mut self, said: Said<ToRelay>, now: Instant) {
+        let destination = if self.channels.serves_several() { said.from } else { None };
+        match said.frame {
+            ToRelay::Range { connection, update } => {
+                self.passage.on_range(About { connection, destination }, update, now);
+            }
+            ToRelay::CumAck { connection, ack } => self.passage.on_ack(About { connection, destination }, ack),
         }
     }
 
@@ -178,7 +196,8 @@ impl RelayAgent {
 
 impl Agent for RelayAgent {
     fn start(&mut self, endpoint: &mut Endpoint, _now: Instant) {
-        self.channels.start(endpoint);
+        // A relay that cannot listen is like one that nobody calls.
+        let _ = self.listen(endpoint);
     }
 
     #[inline]
@@ -194,7 +213,11 @@ impl Agent for RelayAgent {
 
     fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
         let heard = self.channels.handle_event(event, endpoint, now);
-        heard.frames.into_iter().for_each(|word| self.hear(word, now));
+        if heard.displaced {
+            // A destination that began anew numbers its ranges from 1 again; one that did not repeats its range.
+            self.passage.on_silence(now);
+        }
+        heard.frames.into_iter().for_each(|said| self.hear(said, now));
         if heard.deserted {
             self.passage.on_silence(now);
             self.events.push_back(RelayEvent::Deserted { at: now });
@@ -215,6 +238,8 @@ impl Agent for RelayAgent {
 
     fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.channels.retire(endpoint, now);
+        self.passage.on_silence(now);
+        (self.offers, self.load, self.ways) = (None, None, None);
     }
 
     #[inline]

@@ -2,8 +2,8 @@
 
 use units::{Duration, Instant, Rate};
 
-use crate::channel::to_destination::Offer;
-use crate::relay_selection::monitor::{Advert, LinkMonitor, LinkUse};
+use crate::channel::to_destination::Advert;
+use crate::relay_selection::monitor::{self, LinkMonitor, LinkUse};
 
 /// Settings of a relay's offers.
 pub struct OfferSettings {
@@ -30,17 +30,17 @@ impl Offers {
         self.next_at
     }
 
-    pub fn measured(&mut self, link: LinkUse, now: Instant) -> Offer {
+    pub fn measured(&mut self, link: LinkUse, now: Instant) -> Advert {
         self.next_at = now + self.settings.every;
-        Offer::of(&said(self.settings.monitor.advert(link, now), self.settings.exaggerates))
+        Advert::of(&said(self.settings.monitor.advert(link, now), self.settings.exaggerates))
     }
 }
 
 /// Returns the advert that the relay sends, given what it measured.
-fn said(known: Advert, times: f64) -> Advert {
+fn said(known: monitor::Advert, times: f64) -> monitor::Advert {
     if times == 1.0 {
         return known;
     }
     let available_bps = (known.available().as_bps() as f64 * times) as u64;
-    Advert { capacity: Rate::from_bps(known.local.as_bps().saturating_add(available_bps)), ..known }
+    monitor::Advert { capacity: Rate::from_bps(known.local.as_bps().saturating_add(available_bps)), ..known }
 }

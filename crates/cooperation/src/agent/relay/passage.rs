@@ -10,7 +10,7 @@ use units::Instant;
 use wire::{Segment, TooBig};
 
 use super::lending::{Lending, LendingLimits};
-use crate::forwarding::differentiated::Differentiated;
+use crate::forwarding::differentiated::{About, Differentiated};
 use crate::forwarding::hold_queue::HoldLimits;
 use crate::forwarding::range::{CumAck, RangeUpdate};
 use crate::forwarding::routed::Routed;
@@ -53,7 +53,7 @@ pub(super) struct Passage {
 
 enum Way {
     Beside,
-    Routed(Routed<Segment>),
+    Routed(Box<Routed<Segment>>),
     Spliced(Box<ForwardingRelay<Differentiated>>),
 }
 
@@ -66,7 +66,9 @@ impl Passage {
     ) -> Result<Self, RelayError> {
         let (destination, way) = match settings {
             PassageSettings::Beside => (Vec::new(), Way::Beside),
-            PassageSettings::Routed { destination, limits } => (destination.clone(), Way::Routed(Routed::new(*limits))),
+            PassageSettings::Routed { destination, limits } => {
+                (destination.clone(), Way::Routed(Box::new(Routed::new(*limits))))
+            }
             PassageSettings::Spliced { destination, limits, relay } => {
                 let relay = FastAckRelay::new(relay.as_ref().clone(), seed)?;
                 let relay = ForwardingRelay::new(relay, Differentiated::new(*limits));
@@ -164,27 +166,31 @@ impl Passage {
     }
 
     /// Handles a range that the destination announced.
-    pub fn on_range(&mut self, update: RangeUpdate, now: Instant) {
+    pub fn on_range(&mut self, about: About, update: RangeUpdate, now: Instant) {
         match &mut self.way {
             Way::Beside => {}
-            Way::Routed(routed) => routed.on_range(update.range),
+            Way::Routed(routed) => {
+                routed.only_for(about.destination);
+                routed.on_range(about.connection, update.range);
+            }
             Way::Spliced(relay) => {
                 let (relay, forwarding) = relay.parts();
-                forwarding.on_range(update, relay, now);
+                forwarding.on_range(about, update, relay, now);
             }
         }
     }
 
     /// Handles the destination's acknowledgement. A relay that only routes does not need it: the source receives the
     /// DATA_ACKs.
-    pub fn on_ack(&mut self, ack: CumAck) {
+    pub fn on_ack(&mut self, about: About, ack: CumAck) {
         if let Way::Spliced(relay) = &mut self.way {
             let (relay, forwarding) = relay.parts();
-            forwarding.on_ack(ack, relay);
+            forwarding.on_ack(about, ack, relay);
         }
     }
 
-    /// Handles the loss of the last destination's channel: the wanted range is unknown, so held data move on.
+    /// Handles the loss of the last destination's channel, or its new beginning: the wanted range is unknown, so held
+    /// data move on.
     pub fn on_silence(&mut self, now: Instant) {
         match &mut self.way {
             Way::Beside => {}

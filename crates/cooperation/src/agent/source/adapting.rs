@@ -51,6 +51,21 @@ impl Adapting {
         }
     }
 
+    /// Lifts the limits of what subflows hold: nobody would raise them any more.
+    pub fn lift_limits(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        for (connection, adapted) in &self.connections {
+            for subflow in adapted.waiting.limited() {
+                // Fails if the subflow has just ended; then it has no limit.
+                let _ = endpoint.limit_held(*connection, subflow, None, now);
+            }
+        }
+    }
+
+    /// Forgets what was reported on a connection.
+    pub fn forget_reports(&mut self, connection: ConnectionId) {
+        forget(&mut self.ways, connection);
+    }
+
     /// Forgets a connection that is over.
     pub fn forget(&mut self, connection: ConnectionId) {
         self.connections.remove(&connection);
@@ -79,7 +94,7 @@ impl Adapting {
         let mut paths = meter.take(subflows);
         for path in &mut paths {
             let subflow = subflows.iter().find(|subflow| subflow.id == path.path);
-            path.mean_delay += way(&self.ways, at(connection, subflow), period, now);
+            path.way = way(&self.ways, at(connection, subflow), period, now);
         }
         if settings.acts_on == ActsOn::Waiting {
             waiting.lengthen(&mut paths, subflows, period);

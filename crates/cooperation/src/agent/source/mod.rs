@@ -5,6 +5,7 @@
 //! event      events for observers
 //! adapting   adaptive congestion control
 //! sharing    bandwidth sharing
+//! speakers   whose reports on a connection count
 //! ```
 //!
 //! A source without an agent is an ordinary host of RFC 8684: everything except these two layers works with it.
@@ -13,14 +14,16 @@ mod adapting;
 mod event;
 mod settings;
 mod sharing;
+mod speakers;
 
 use std::collections::BTreeMap;
 
 use host::Agent;
+use transport::error::ListenError;
 use transport::{ConnectionId, Endpoint, Event};
 use units::{Duration, Instant};
 
-use super::control::{Answerer, ControlStats};
+use super::control::{Answerer, ControlStats, Said};
 use super::events::Events;
 use crate::channel::from_source::FromSource;
 use crate::channel::to_source::ToSource;
@@ -28,6 +31,7 @@ use adapting::Adapting;
 pub use event::SourceEvent;
 pub use settings::{AdaptingSettings, SourceSettings};
 use sharing::Sharing;
+use speakers::{Heard, Speakers};
 
 /// A path of a connection, named by the identifier of the destination's address (RFC 8684 section 3.2).
 type Path = (ConnectionId, u8);
@@ -37,6 +41,7 @@ pub struct SourceAgent {
     channels: Answerer<FromSource, ToSource>,
     adapting: Option<Adapting>,
     sharing: Option<Sharing>,
+    speakers: Speakers,
     events: Events<SourceEvent>,
 }
 
@@ -47,8 +52,17 @@ impl SourceAgent {
             channels: Answerer::new(settings.control),
             adapting: settings.adapting.map(Adapting::new),
             sharing: settings.sharing_period.map(Sharing::new),
+            speakers: Speakers::default(),
             events: Events::default(),
         }
+    }
+
+    /// Begins to listen for destinations, unless it does already. [`Agent::start`] does so too, but reports no error.
+    ///
+    /// # Errors
+    /// If it cannot listen on its control address.
+    pub fn listen(&mut self, endpoint: &mut Endpoint) -> Result<(), ListenError> {
+        self.channels.listen(endpoint)
     }
 
     /// Returns the next event for an observer.
@@ -66,27 +80,43 @@ impl SourceAgent {
         self.channels.stats()
     }
 
-    fn hear(&mut self, word: &ToSource, endpoint: &mut Endpoint, now: Instant) {
-        match word {
-            ToSource::Load { connection, address_id, load } => {
-                let Some(connection) = endpoint.by_token(*connection) else { return };
+    fn hear(&mut self, said: &Said<ToSource>, endpoint: &mut Endpoint, now: Instant) {
+        let (ToSource::Load { connection, .. } | ToSource::Delay { connection, .. }) = said.frame;
+        let Some(connection) = endpoint.by_token(connection) else { return };
+        match self.speakers.hear(connection, said.peer, said.from, endpoint) {
+            Heard::Rightly => {}
+            Heard::InPlaceOfAnother => self.forget_reports(connection, endpoint, now),
+            Heard::Wrongly => return,
+        }
+        match &said.frame {
+            ToSource::Load { address_id, load, .. } => {
                 if let Some(sharing) = &mut self.sharing {
                     sharing.hear((connection, address_id.0), load, endpoint, now);
                 }
             }
-            ToSource::Delay { connection, address_id, delay } => {
-                let Some(connection) = endpoint.by_token(*connection) else { return };
+            ToSource::Delay { address_id, delay, .. } => {
                 if let Some(adapting) = &mut self.adapting {
                     adapting.hear((connection, address_id.0), *delay, now);
                 }
             }
         }
     }
+
+    /// Forgets what was reported on a connection, and what follows from it.
+    fn forget_reports(&mut self, connection: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
+        if let Some(adapting) = &mut self.adapting {
+            adapting.forget_reports(connection);
+        }
+        if let Some(sharing) = &mut self.sharing {
+            sharing.forget_reports(connection, endpoint, now);
+        }
+    }
 }
 
 impl Agent for SourceAgent {
     fn start(&mut self, endpoint: &mut Endpoint, _now: Instant) {
-        self.channels.start(endpoint);
+        // A source that cannot listen is like one that nobody calls.
+        let _ = self.listen(endpoint);
     }
 
     fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
@@ -94,9 +124,9 @@ impl Agent for SourceAgent {
         if heard.opened {
             self.events.push_back(SourceEvent::Called { at: now });
         }
-        for word in &heard.frames {
-            self.events.push_back(SourceEvent::Told(*word));
-            self.hear(word, endpoint, now);
+        for said in &heard.frames {
+            self.events.push_back(SourceEvent::Told(said.frame));
+            self.hear(said, endpoint, now);
         }
         if heard.deserted {
             self.events.push_back(SourceEvent::Deserted { at: now });
@@ -105,6 +135,7 @@ impl Agent for SourceAgent {
             sharing.handle_event(event, endpoint, now);
         }
         if let Event::Closed { connection, .. } = event {
+            self.speakers.forget(*connection);
             if let Some(adapting) = &mut self.adapting {
                 adapting.forget(*connection);
             }
@@ -123,6 +154,12 @@ impl Agent for SourceAgent {
 
     fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.channels.retire(endpoint, now);
+        if let Some(mut adapting) = self.adapting.take() {
+            adapting.lift_limits(endpoint, now);
+        }
+        if let Some(mut sharing) = self.sharing.take() {
+            sharing.forget_all(endpoint, now);
+        }
     }
 
     #[inline]
@@ -142,3 +179,6 @@ fn forget<T>(paths: &mut BTreeMap<Path, T>, connection: ConnectionId) {
 fn first_end(period: Duration) -> Instant {
     Instant::ZERO + period
 }
+
+#[cfg(test)]
+mod tests;

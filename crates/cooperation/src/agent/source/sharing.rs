@@ -37,6 +37,12 @@ impl Sharing {
         self.apply(path.0, |subflow| subflow.remote_address_id == path.1, endpoint, now);
     }
 
+    /// Returns what is known of the relay of a path.
+    #[cfg(test)]
+    pub fn reports_on(&self, path: Path) -> Option<&SharingState> {
+        self.paths.get(&path)
+    }
+
     pub fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
         match event {
             Event::SubflowEstablished { connection, subflow, .. } => {
@@ -57,6 +63,19 @@ impl Sharing {
         }
     }
 
+    /// Forgets all reports, and what follows from them: nobody would tell when it holds no more.
+    pub fn forget_all(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.paths.values_mut().for_each(|state| state.forget(THE_RELAY));
+        self.end_period(endpoint, now);
+    }
+
+    /// Forgets the reports on one connection, likewise.
+    pub fn forget_reports(&mut self, connection: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
+        let of_it = self.paths.iter_mut().filter(|((known, _), _)| *known == connection);
+        of_it.for_each(|(_, state)| state.forget(THE_RELAY));
+        self.apply(connection, |_| true, endpoint, now);
+    }
+
     /// Passes the current competition of the subflows that `concerns` selects to the controller.
     fn apply(
         &self,
@@ -71,5 +90,26 @@ impl Sharing {
             // Fails if the subflow has just ended; then nothing is needed.
             let _ = endpoint.set_competition(connection, subflow.id, state.current(THE_RELAY, now), now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use transport::{ConnectionConfig, EndpointConfig};
+
+    use super::*;
+
+    #[test]
+    fn nothing_stays_of_reports_that_are_forgotten() {
+        let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
+        let [local, remote] = ["10.0.0.1:80", "10.0.0.2:80"].map(|address| address.parse().expect("an address"));
+        let connection = endpoint.connect(local, remote, ConnectionConfig::default(), Instant::ZERO);
+        let path = (connection.expect("it may begin"), 3);
+        let mut sharing = Sharing::new(Duration::from_secs(2));
+        let now = Instant::from_secs(1);
+        sharing.hear(path, &Load { ratio: 2.0, increase: 1.0, decrease: 0.5, at: now }, &mut endpoint, now);
+        assert!(sharing.paths[&path].current(THE_RELAY, now).is_some());
+        sharing.forget_all(&mut endpoint, now);
+        assert!(sharing.paths[&path].current(THE_RELAY, now).is_none());
     }
 }

@@ -117,10 +117,10 @@ impl Echo {
         self.at = Some(now + PAUSE);
     }
 
-    /// Notes the packet size that a router announced.
+    /// Notes the packet size that a router announced, and tries it at once. A message with an impossible size, or with
+    /// one that the packet does not exceed, counts as no answer: trying again at once would never end.
     pub fn handle_too_big(&mut self, mtu: u32, now: Instant) {
-        if let (Ok(mtu), false) = (u16::try_from(mtu), self.is_small()) {
-            self.sizing.told(mtu);
+        if !self.is_small() && u16::try_from(mtu).is_ok_and(|mtu| self.sizing.told(mtu)) {
             self.sent_at = None;
             self.at = Some(now);
         }
@@ -231,5 +231,55 @@ mod tests {
             }
             assert_eq!(largest, most, "{mss}");
         }
+    }
+    /// Returns an echo whose first large packet has just left, and when that was.
+    fn with_a_large_packet() -> (Echo, Instant) {
+        let mut echo = echo(1460);
+        loop {
+            let (segment, at) = next(&mut echo).unwrap();
+            if segment.payload.len() > 1 {
+                return (echo, at);
+            }
+            echo.handle_segment(&answer(), at + Duration::from_millis(30));
+        }
+    }
+
+    #[test]
+    fn a_router_that_names_no_smaller_size_causes_no_packet() {
+        let (echo, at) = with_a_large_packet();
+        for mtu in [0, 68, 575, 1500, 9000, u32::MAX] {
+            let (mut echo, later) = (echo.clone(), at + Duration::from_millis(1));
+            let due = echo.poll_timeout();
+            for _ in 0..1000 {
+                echo.handle_too_big(mtu, later);
+                assert_eq!((echo.handle_timeout(later), echo.poll_timeout()), (None, due), "{mtu}");
+            }
+            let mut large = 1;
+            while let Some((segment, at)) = next(&mut echo) {
+                large += 1;
+                echo.handle_too_big(mtu.max(segment.payload.len() as u32 + 40), at);
+            }
+            assert!(large <= 10, "{large} packets");
+            assert_eq!(echo.mtu(), PathMtu::default(), "nothing large got an answer");
+        }
+    }
+
+    #[test]
+    fn a_router_that_names_a_smaller_size_is_heard_at_once() {
+        let (mut echo, at) = with_a_large_packet();
+        let later = at + Duration::from_millis(1);
+        echo.handle_too_big(1400, later);
+        assert_eq!(echo.handle_timeout(later).map(|segment| segment.payload.len()), Some(1360));
+        echo.handle_segment(&answer(), later);
+        assert_eq!((echo.mtu().carries, echo.mtu().told), (1400, 1400));
+    }
+
+    #[test]
+    fn a_late_message_about_small_packets_changes_nothing() {
+        let mut echo = echo(1460);
+        let (_, at) = next(&mut echo).unwrap();
+        let due = echo.poll_timeout();
+        echo.handle_too_big(1400, at);
+        assert_eq!((echo.poll_timeout(), echo.mtu()), (due, PathMtu::default()));
     }
 }

@@ -56,13 +56,15 @@ impl Sizing {
         self.choose();
     }
 
-    /// Notes the size that a router announced.
-    pub fn told(&mut self, mtu: u16) {
+    /// Notes the size that a router announced. Returns whether it is the next size to try; otherwise the message says
+    /// nothing about the size under test.
+    pub fn told(&mut self, mtu: u16) -> bool {
         let is_news = self.current.is_some_and(|(size, _)| mtu < size) && mtu >= FLOOR_V4;
         if is_news {
             self.found.told = mtu;
             self.current = Some((mtu, 0));
         }
+        is_news
     }
 
     /// Returns the result. If no size was answered, it is empty: the server may not answer such packets at all.
@@ -100,7 +102,7 @@ mod tests {
             packets += 1;
             match told {
                 _ if size <= carries => sizing.answered(),
-                Some(mtu) => sizing.told(mtu),
+                Some(mtu) => assert!(sizing.told(mtu)),
                 None => sizing.unanswered(),
             }
         }
@@ -134,7 +136,7 @@ mod tests {
         let mut sizing = Sizing::new(1500, true);
         sizing.next();
         for mtu in [0, 68, 1500, 9000] {
-            sizing.told(mtu);
+            assert!(!sizing.told(mtu));
             assert_eq!(sizing.found().told, 0);
         }
         sizing.answered();

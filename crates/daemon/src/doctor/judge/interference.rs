@@ -46,9 +46,9 @@ fn dropping<'a>(facts: &'a Facts, hooks: &[&str]) -> Vec<&'a Chain> {
 fn rules_before(facts: &Facts) -> Option<Finding> {
     let rules = &facts.machine.rules_before;
     let first = rules.first()?;
-    let shown = list(&rules.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>());
+    let shown = list(&rules.iter().map(|rule| format!("`{}` ({})", rule.text, rule.command)).collect::<Vec<_>>());
     let (rule, comes) = if rules.len() == 1 { ("the rule", "comes") } else { ("the rules", "come") };
-    let text = format!("{rule} {shown} (ip rule) {comes} before the engine's rules, which have priorities from 100 on");
+    let text = format!("{rule} {shown} {comes} before the engine's rules, which have priorities from 100 on");
     if facts.detours.is_empty() {
         let effect = match facts.inquiries.is_empty() {
             true => "matching packets do not leave by their uplink",
@@ -66,9 +66,9 @@ fn rules_before(facts: &Facts) -> Option<Finding> {
         "{text}: packets to some servers do not leave by their uplink, or their answers do not come back ({})",
         ways.join("; ")
     );
-    let priority = first.split_once(':').map_or("", |(priority, _)| priority);
+    let (priority, command) = (first.text.split_once(':').map_or("", |(priority, _)| priority), first.command);
     let remedy = format!(
-        "ip rule del pref {priority}, and add it again with a priority of 200 or more (ip rule add ... pref 200), \
+        "{command} del pref {priority}, and add it again with a priority of 200 or more ({command} add ... pref 200), \
          where it no longer affects what join carries; if it is a VPN's rule, join then bypasses the VPN"
     );
     let level = if facts.inquiries.iter().any(answered) { Level::Warning } else { Level::Problem };

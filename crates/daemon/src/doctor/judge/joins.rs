@@ -18,7 +18,13 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     for server in unique(facts.joins.iter().map(|join| join.server.as_str())) {
         let joins: Vec<&Join> = facts.joins.iter().filter(|join| join.server == server).collect();
         let failed = joins.iter().filter(|join| join.outcome != JoinOutcome::Established && is_good(facts, join));
-        let failed: Vec<&Join> = failed.copied().collect();
+        // The server lets nobody in there: no uplink is to blame.
+        let (barred, failed): (Vec<&Join>, Vec<&Join>) = failed.copied().partition(|join| is_barred(&joins, join));
+        let is_closed = |join: &&Join| joins.iter().all(|other| other.remote != join.remote || !is_added(other));
+        let closed: Vec<&Join> = barred.into_iter().filter(is_closed).collect();
+        if !closed.is_empty() {
+            findings.push(forbids(server, &closed));
+        }
         if failed.is_empty() {
             continue;
         }
@@ -56,6 +62,16 @@ fn connection(join: &Join) -> (&str, SocketAddr) {
     (&join.base, join.remote)
 }
 
+/// Returns whether the server forbade this join or, if it was one to an announced address, nobody could join that.
+fn is_barred(joins: &[&Join], join: &Join) -> bool {
+    let is_reached = || joins.iter().any(|other| other.announced == join.announced && is_added(other));
+    join.outcome == JoinOutcome::Forbidden || join.announced.is_some() && !is_reached()
+}
+
+fn is_added(join: &Join) -> bool {
+    join.outcome == JoinOutcome::Established
+}
+
 /// Returns the number of joins to the same connection that were accepted before this one was tried.
 fn before(joins: &[&Join], join: &Join) -> usize {
     let earlier = joins.iter().take_while(|other| !core::ptr::eq(**other, join));
@@ -86,6 +102,27 @@ fn refuses(server: &str) -> Finding {
     let remedy = "if the server is yours: run ip mptcp limits set subflows 8 on it, and use no load balancer that \
                   does not know MPTCP's tokens";
     Finding::warning("server-refuses-joins", server, text).remedy(remedy)
+}
+
+/// Reports a server that forbids these joins to its addresses; if it announced others, those could not be joined.
+fn forbids(server: &str, joins: &[&Join]) -> Finding {
+    let own: Vec<String> = joins.iter().map(|join| join.remote.ip().to_string()).collect();
+    let own = list(&unique(own.iter().map(String::as_str)));
+    let announced: Vec<String> =
+        joins.iter().filter_map(|join| join.announced).map(|address| address.ip().to_string()).collect();
+    let announced = unique(announced.iter().map(String::as_str));
+    let others = match announced.is_empty() {
+        true => "announces no other".to_owned(),
+        false => format!("no subflow to {}, which it announces, could be added", list(&announced)),
+    };
+    let text = format!(
+        "it speaks MPTCP but forbids further subflows to {own} (flag C of RFC 8684), and {others}: each connection \
+         there has one uplink"
+    );
+    let remedy = "if the server is yours: run sysctl -w net.mptcp.allow_join_initial_addr_port=1 on it or, behind a \
+                  load balancer, let it announce an address of its own (ip mptcp endpoint add ADDRESS dev DEVICE \
+                  signal)";
+    Finding::warning("server-forbids-joins", server, text).remedy(remedy)
 }
 
 fn limits(server: &str, limit: usize) -> Finding {

@@ -101,11 +101,15 @@ fn vpn(facts: &Facts) -> Option<Finding> {
         .filter(|uplink| uplink.wrong.is_none() && uplink.interface != vpn.interface)
         .map(|uplink| uplink.interface.as_str())
         .collect();
-    let text = format!(
-        "the tunnel {} ({}) takes this host's default route; join's traffic leaves by the uplinks, not through the \
-         tunnel",
-        vpn.interface, vpn.kind
-    );
+    let is_uplink = facts.uplinks.iter().any(|uplink| uplink.wrong.is_none() && uplink.interface == vpn.interface);
+    if is_uplink && others.is_empty() {
+        return None;
+    }
+    let what = match is_uplink {
+        true => "join takes it for one of the uplinks, so only a part of the traffic goes through the tunnel",
+        false => "join's traffic leaves by the uplinks, not through the tunnel",
+    };
+    let text = format!("the tunnel {} ({}) takes this host's default route; {what}", vpn.interface, vpn.kind);
     let which = if others.is_empty() { " --interface NAME".into() } else { named(&others) };
     let remedy = format!(
         "if this is intended, name the uplinks: anabranch join{which}; if not, do not join while the tunnel is up"

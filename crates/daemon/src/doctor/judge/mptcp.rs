@@ -95,13 +95,11 @@ fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
     let inquiries = &facts.inquiries;
     let ill: Vec<&Inquiry> = inquiries.iter().filter(|inquiry| symptom.is_of(inquiry)).collect();
     let speaks = |it: &Inquiry| over(inquiries, it);
-    let passes = |uplink: &str| {
-        unique(inquiries.iter().filter(|p| p.uplink == uplink && p.mptcp.is_good()).map(|p| p.server.as_str()))
-    };
+    let passes = |it: &Inquiry| carried(inquiries, it);
     let by_uplink: Vec<&&Inquiry> = ill.iter().filter(|inquiry| !speaks(inquiry).is_empty()).collect();
     let uplinks = unique(by_uplink.iter().map(|inquiry| inquiry.uplink.as_str()));
     let by_server: Vec<&&Inquiry> =
-        ill.iter().filter(|inquiry| speaks(inquiry).is_empty() && !passes(&inquiry.uplink).is_empty()).collect();
+        ill.iter().filter(|inquiry| speaks(inquiry).is_empty() && !passes(inquiry).is_empty()).collect();
     let servers = unique(by_server.iter().map(|inquiry| inquiry.server.as_str()));
     let mut findings = Vec::new();
     for uplink in &uplinks {
@@ -120,16 +118,14 @@ fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
         });
     }
     for server in &servers {
-        let via =
-            unique(by_server.iter().filter(|inquiry| inquiry.server == *server).map(|inquiry| inquiry.uplink.as_str()));
-        let proof: Vec<String> =
-            via.iter().map(|uplink| format!("{uplink} carries MPTCP to {}", list(&passes(uplink)))).collect();
+        let of = by_server.iter().filter(|inquiry| inquiry.server == *server);
+        let proof: Vec<String> = of.map(|it| format!("{} carries MPTCP to {}", it.uplink, list(&passes(it)))).collect();
         findings.push(match of_one_family(inquiries, server, symptom) {
             Some((family, other)) => {
                 let proof = format!("over {other} it answers with MPTCP");
                 server_without(server, symptom, &format!("over {family} "), &proof)
             }
-            None => server_without(server, symptom, "", &proof.join("; ")),
+            None => server_without(server, symptom, "", &unique(proof.iter().map(String::as_str)).join("; ")),
         });
     }
     let open: Vec<&&Inquiry> =
@@ -162,6 +158,17 @@ fn too_soon(inquiries: &[Inquiry], suspect: &Inquiry) -> Option<String> {
 fn over<'a>(inquiries: &'a [Inquiry], asked: &Inquiry) -> Vec<&'a str> {
     let is_same = |it: &&Inquiry| (&it.server, it.remote) == (&asked.server, asked.remote) && it.mptcp.is_good();
     unique(inquiries.iter().filter(is_same).map(|inquiry| inquiry.uplink.as_str()))
+}
+
+/// Returns the servers that answer with MPTCP over the same uplink and family: those show what the uplink lets pass. A
+/// provider may treat the families differently, so another server's answer over the other family shows nothing. That
+/// of the server itself counts, however ([`of_one_family`]).
+fn carried<'a>(inquiries: &'a [Inquiry], asked: &Inquiry) -> Vec<&'a str> {
+    let counts = |it: &&Inquiry| {
+        let is_alike = it.remote.is_ipv4() == asked.remote.is_ipv4() || it.server == asked.server;
+        it.uplink == asked.uplink && it.mptcp.is_good() && is_alike
+    };
+    unique(inquiries.iter().filter(counts).map(|inquiry| inquiry.server.as_str()))
 }
 
 /// If a server answers with MPTCP over only one family, returns the family without MPTCP and the one with it.

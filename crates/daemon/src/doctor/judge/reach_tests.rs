@@ -219,7 +219,7 @@ fn an_output_chain_that_keeps_names_away_is_what_is_to_be_changed() {
 #[test]
 fn rules_of_others_that_come_before_the_engines_are_named() {
     let rule = "50: from all to 198.51.100.0/24 lookup 777";
-    let before = with(|facts| facts.machine.rules_before = vec![rule.into()]);
+    let before = with(|facts| facts.machine.rules_before = vec![Rule { command: "ip rule", text: rule.into() }]);
     assert_eq!((asked(&before), notes(&before)), (vec![], vec!["rules-before"]));
     let detour = |uplink: &str, by: Option<&str>| Detour {
         uplink: uplink.into(),
@@ -227,10 +227,13 @@ fn rules_of_others_that_come_before_the_engines_are_named() {
         is_back: false,
         leaves_by: by.map(str::to_owned),
     };
-    let all = mute(|facts| {
-        facts.machine.rules_before = vec![rule.into()];
-        facts.detours = vec![detour("a", None), detour("b", None)];
-    });
+    let none = |command| {
+        mute(|facts| {
+            facts.machine.rules_before = vec![Rule { command, text: rule.into() }];
+            facts.detours = vec![detour("a", None), detour("b", None)];
+        })
+    };
+    let all = none("ip rule");
     assert_eq!((asked(&all), join_works(&all)), (vec!["rules-before machine".to_owned()], false));
     let finding = judge(&all).remove(0);
     assert_eq!(finding.level, Level::Problem);
@@ -242,13 +245,15 @@ fn rules_of_others_that_come_before_the_engines_are_named() {
     assert!(
         finding.remedy.unwrap().starts_with("ip rule del pref 50, and add it again with a priority of 200 or more")
     );
+    let ipv6 = judge(&none("ip -6 rule")).remove(0);
+    assert!(ipv6.text.contains("(ip -6 rule)") && ipv6.remedy.unwrap().starts_with("ip -6 rule del pref 50"));
     let back = mute(|facts| {
-        facts.machine.rules_before = vec![rule.into()];
+        facts.machine.rules_before = vec![Rule { command: "ip rule", text: rule.into() }];
         facts.detours = vec![detour("a", Some("b")), Detour { is_back: true, ..detour("b", Some("b")) }];
     });
     assert!(judge(&back)[0].text.contains("answers from 198.51.100.1 over b: by b"), "{}", judge(&back)[0].text);
     let one = with(|facts| {
-        facts.machine.rules_before = vec![rule.into()];
+        facts.machine.rules_before = vec![Rule { command: "ip rule", text: rule.into() }];
         facts.inquiries[0] = silent("a", S);
         facts.detours = vec![detour("a", Some("b"))];
         facts.joins.clear();

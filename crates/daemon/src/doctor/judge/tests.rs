@@ -70,7 +70,7 @@ pub(super) fn silent(uplink: &str, server: &str) -> Inquiry {
 
 pub(super) fn join(base: &str, uplink: &str, outcome: JoinOutcome) -> Join {
     let remote = "198.51.100.1:443".parse().unwrap();
-    Join { server: S.into(), remote, base: base.into(), uplink: uplink.into(), outcome, tries: 2 }
+    Join { server: S.into(), remote, base: base.into(), uplink: uplink.into(), announced: None, outcome, tries: 2 }
 }
 
 /// Two uplinks and two servers, all in good order.
@@ -374,6 +374,12 @@ fn a_server_with_mptcp_over_one_family_is_no_uplinks_doing() {
     assert!(text.starts_with("over IPv4 it does not speak MPTCP (over IPv6 it answers with MPTCP)"), "{text}");
     // Unknown: whether the IPv4 address speaks MPTCP, and what a lets pass.
     assert_eq!(told(vec![plain("a"), good("b")]).0, "mptcp-undecided s.example:443");
+    // Another server's answer over IPv6 does not show what a lets pass over IPv4, but one over IPv4 does.
+    let other = inquiry("a", T, Spoken::Confirmed);
+    assert_eq!(told(vec![plain("a"), over_ipv6(other.clone())]).0, "mptcp-undecided s.example:443");
+    let (what, text) = told(vec![plain("a"), over_ipv6(inquiry("a", "u", Spoken::Confirmed)), other]);
+    assert_eq!(what, "server-without-mptcp s.example:443");
+    assert!(text.starts_with("it does not speak MPTCP (a carries MPTCP to t.example:443)"), "{text}");
     // The comparison over one family blames the uplink.
     let (what, _) = told(vec![plain("a"), inquiry("b", S, Spoken::Confirmed), good("a"), good("b")]);
     assert_eq!(what, "mptcp-stripped a");
@@ -394,13 +400,14 @@ fn a_family_that_an_uplink_lost_is_told_and_drops_no_joins() {
 
 #[test]
 fn who_prevents_joins() {
-    use JoinOutcome::{Established, Refused, Silent, Stripped};
-    let cases: [([JoinOutcome; 2], &[&str]); 7] = [
+    use JoinOutcome::{Established, Forbidden, Refused, Silent, Stripped};
+    let cases: [([JoinOutcome; 2], &[&str]); 8] = [
         ([Established, Established], &[]),
         ([Stripped, Established], &["join-fails b"]),
         ([Silent, Established], &["join-fails b"]),
         ([Refused, Established], &["join-fails b"]),
         ([Refused, Refused], &["server-refuses-joins s.example:443"]),
+        ([Forbidden, Forbidden], &["server-forbids-joins s.example:443"]),
         ([Stripped, Stripped], &["join-fails b", "join-fails a"]),
         ([Silent, Refused], &["join-fails b", "join-fails a"]),
     ];
@@ -408,6 +415,31 @@ fn who_prevents_joins() {
         let facts = with(|facts| facts.joins = vec![join("a", "b", to_b), join("b", "a", to_a)]);
         assert_eq!(asked(&facts), wanted);
     }
+    // Joins to an announced address blame an uplink only if others show that the address can be joined.
+    let to = "198.51.100.2:443".parse().ok();
+    for (to_a, wanted) in [(Silent, "server-forbids-joins s.example:443"), (Established, "join-fails b")] {
+        let facts = with(|facts| {
+            let joins = [join("a", "b", Silent), join("b", "a", to_a)];
+            facts.joins = joins.map(|join| Join { announced: to, ..join }).into();
+        });
+        assert_eq!(asked(&facts), [wanted]);
+    }
+    // Only one address forbids joins: no uplink drops or resets them.
+    let facts = with(|facts| {
+        let other = "[2001:db8::1]:443".parse().unwrap();
+        let over_other = |uplink| Inquiry { remote: other, ..inquiry(uplink, S, Spoken::Confirmed) };
+        facts.inquiries.extend(["a", "b"].map(over_other));
+        let of = |outcome| [join("a", "b", outcome), join("b", "a", outcome)];
+        facts.joins =
+            of(Established).map(|join| Join { remote: other, ..join }).into_iter().chain(of(Forbidden)).collect();
+    });
+    assert_eq!(asked(&facts), ["server-forbids-joins s.example:443"]);
+    // An address that was announced late for one of two connections.
+    let facts = with(|facts| {
+        let late = Join { announced: to, ..join("b", "a", Established) };
+        facts.joins = vec![join("a", "b", Forbidden), late];
+    });
+    assert_eq!(asked(&facts), [] as [&str; 0]);
     // An uplink that strips MPTCP altogether is blamed once.
     let facts = with(|facts| {
         facts.inquiries[1].mptcp = Spoken::Plain;
@@ -502,7 +534,8 @@ fn black_holes_have_a_remedy() {
 /// The result of a transfer over an uplink, and of one with small packets if nothing arrived.
 fn rate(uplink: &str, bytes: u64, bytes_small: u64) -> Rate {
     let failed = (bytes == 0).then(|| "nothing arrived within 5 s".to_owned());
-    Rate { uplink: uplink.into(), bytes, duration: Duration::from_millis(500), failed, bytes_small }
+    let (timed_bytes, duration, suffices) = (bytes, Duration::from_millis(500), true);
+    Rate { uplink: uplink.into(), bytes, timed_bytes, duration, suffices, failed, bytes_small }
 }
 
 #[test]
@@ -527,6 +560,14 @@ fn large_packets_that_vanish_on_the_way_back_are_told_from_a_wrong_url() {
     );
     let wrong = said(rate("a", 0, 0), rate("b", 0, 0));
     assert!(wrong.len() == 2 && wrong[0].starts_with("measure a: name an http:// URL"), "{wrong:?}");
+}
+
+#[test]
+fn transfers_that_are_too_short_show_no_rate() {
+    let nothing = Duration::ZERO;
+    let none = |whole: Rate| Rate { timed_bytes: 0, duration: nothing, suffices: false, ..whole };
+    let text = Report::new(with(|facts| facts.rates = vec![none(rate("a", 1_256, 0))])).text();
+    assert!(!text.contains("bit/s") && text.contains("1 kB arrived, too little to tell a rate: name"), "{text}");
 }
 
 #[test]

@@ -184,13 +184,20 @@ impl Choice {
     }
 }
 
-/// Appends failing uplinks to the plan; at once if there are no others.
+/// Appends failing uplinks to the plan; at once if there are no others. Those of a tier begin together, and have the
+/// usual head start over the next tier: they may work again, and a backup is for when no other does.
 fn plan_failing(candidates: &[State], after: Duration, now: Instant, plan: &mut Vec<(IpAddr, Duration)>) {
     let mut failing: Vec<_> = candidates.iter().filter(|state| state.is_failing(now)).collect();
     failing.sort_by_key(|state| (state.is_suspect(now), state.uplink.tier, state.failing_until));
-    let after = if plan.is_empty() { Duration::ZERO } else { after };
-    let after = core::iter::once(after).chain(core::iter::repeat(Duration::ZERO));
-    plan.extend(failing.iter().map(|state| state.uplink.ip).zip(after));
+    let mut after = if plan.is_empty() { Duration::ZERO } else { after };
+    let mut before: Option<&State> = None;
+    for state in failing {
+        if let Some(before) = before.filter(|before| before.uplink.tier < state.uplink.tier) {
+            after = head_start(before.round_trip(now));
+        }
+        plan.push((state.uplink.ip, after));
+        (after, before) = (Duration::ZERO, Some(state));
+    }
 }
 
 fn head_start(round_trip: Option<Duration>) -> Duration {

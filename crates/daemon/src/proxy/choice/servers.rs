@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use smallvec::SmallVec;
 use units::{Duration, Instant};
 
-use super::Weight;
+use super::{Host, Weight};
 
 /// Limit of remembered servers, and how long an answer is remembered: a middlebox may go away.
 pub const SERVERS_MAX: usize = 1024;
@@ -17,11 +17,10 @@ const SERVER_FOR: Duration = Duration::from_secs(3600);
 const SILENT_MAX: usize = 256;
 const SILENT_FOR: Duration = Duration::from_secs(600);
 /// Servers that answer over an uplink only without an offer of MPTCP: their limit, and how long this is remembered,
-/// since the network may change, or the offers were merely lost. If an uplink has `WITHOUT_OFFER_ALL` of them, the
-/// uplink is the cause.
+/// since the network may change, or the offers were merely lost. If an uplink has two that share neither name nor IP
+/// address, the uplink is the cause, not a firewall in front of one site.
 const WITHOUT_OFFER_MAX: usize = 256;
 const WITHOUT_OFFER_FOR: Duration = Duration::from_secs(600);
-const WITHOUT_OFFER_ALL: usize = 2;
 /// Bound of a server's `habit`, either way.
 const HABIT_MAX: i8 = 3;
 
@@ -30,12 +29,14 @@ const HABIT_MAX: i8 = 3;
 struct Answer {
     link: usize,
     mptcp: bool,
+    /// Whether the attempt had offered MPTCP. Without an offer, the answer counts only as long as none are made.
+    offered: bool,
     at: Instant,
 }
 
 #[derive(Clone, Debug)]
 struct Server {
-    /// Last answer over each uplink.
+    /// Last answer over each uplink, with an offer and without.
     answers: SmallVec<[Answer; 2]>,
     /// Recent connections that were downloads, less those that were not.
     habit: i8,
@@ -47,13 +48,21 @@ struct Server {
 pub struct Servers {
     known: BTreeMap<SocketAddr, Server>,
     silent: BTreeMap<SocketAddr, Instant>,
-    /// Keys are uplink and server; values are the end of the time.
-    without_offer: BTreeMap<(usize, SocketAddr), Instant>,
+    /// Keys are uplink and server.
+    without_offer: BTreeMap<(usize, SocketAddr), WithoutOffer>,
+}
+
+/// A server that answers over an uplink only without an offer of MPTCP.
+#[derive(Clone, Debug)]
+struct WithoutOffer {
+    /// The server as its client has named it.
+    host: Host,
+    until: Instant,
 }
 
 impl Servers {
-    /// Notes that a server answered over an uplink, with MPTCP or without.
-    pub fn answered(&mut self, remote: SocketAddr, link: usize, mptcp: bool, now: Instant) {
+    /// Notes that a server answered over an uplink, with MPTCP or without; `None`: nothing was offered.
+    pub fn answered(&mut self, remote: SocketAddr, link: usize, mptcp: Option<bool>, now: Instant) {
         self.silent.remove(&remote);
         if self.known.len() >= SERVERS_MAX && !self.known.contains_key(&remote) {
             let oldest = self.known.iter().min_by_key(|(_, server)| server.at).map(|(remote, _)| *remote);
@@ -64,28 +73,33 @@ impl Servers {
         }
         let Some(server) = self.known.get_mut(&remote) else { return };
         server.at = now;
-        server.answers.retain(|answer| answer.link != link);
-        server.answers.push(Answer { link, mptcp, at: now });
-        if mptcp {
+        let offered = mptcp.is_some();
+        server.answers.retain(|answer| answer.link != link || answer.offered && !offered);
+        server.answers.push(Answer { link, mptcp: mptcp.unwrap_or(false), offered, at: now });
+        if mptcp == Some(true) {
             self.without_offer.retain(|(other, _), _| *other != link);
         }
     }
 
-    /// Notes that a server answered over an uplink only after an attempt without an offer of MPTCP.
-    pub fn wanted_no_offer(&mut self, remote: SocketAddr, link: usize, now: Instant) {
-        self.without_offer.retain(|_, until| now < *until);
+    /// Notes that a server answered over an uplink without an offer of MPTCP, after an offer had no answer or was
+    /// refused.
+    pub fn wanted_no_offer(&mut self, remote: SocketAddr, host: &Host, link: usize, now: Instant) {
+        self.without_offer.retain(|_, known| now < known.until);
         if self.without_offer.len() < WITHOUT_OFFER_MAX && !self.speaks_mptcp(remote, now) {
-            // The time is not extended, since attempts without an offer show nothing new: offers are tried again after
-            // it.
-            self.without_offer.entry((link, remote)).or_insert(now + WITHOUT_OFFER_FOR);
+            // The time is not extended: offers are tried again after it.
+            let new = WithoutOffer { host: host.clone(), until: now + WITHOUT_OFFER_FOR };
+            self.without_offer.entry((link, remote)).or_insert(new);
         }
     }
 
     /// Whether to connect to a server over this uplink without an offer of MPTCP.
     pub fn is_without_offer(&self, remote: SocketAddr, link: usize, now: Instant) -> bool {
-        let mut there = self.without_offer.iter().filter(|((other, _), until)| *other == link && now < **until);
-        let is_known = there.clone().any(|((_, known), _)| *known == remote);
-        is_known || there.nth(WITHOUT_OFFER_ALL - 1).is_some()
+        let all = self.without_offer.iter().filter(|((other, _), known)| *other == link && now < known.until);
+        let there: Vec<_> = all.map(|((_, known), it)| (*known, &it.host)).collect();
+        let is_another_site =
+            |one: &(SocketAddr, &Host), other: &(SocketAddr, &Host)| one.0.ip() != other.0.ip() && one.1 != other.1;
+        there.iter().any(|(known, _)| *known == remote)
+            || there.iter().any(|one| there.iter().any(|other| is_another_site(one, other)))
     }
 
     /// Notes that an address did not answer attempts that began at `since`, while another one of its server did.
@@ -154,7 +168,10 @@ impl Servers {
     fn answers(&self, remote: SocketAddr, now: Instant) -> impl Iterator<Item = &Answer> {
         let server = self.get(remote, now);
         let answers = server.into_iter().flat_map(|server| &server.answers);
-        answers.filter(move |answer| now.saturating_since(answer.at) < SERVER_FOR)
+        answers.filter(move |answer| {
+            let counts = answer.offered || self.is_without_offer(remote, answer.link, now);
+            counts && now.saturating_since(answer.at) < SERVER_FOR
+        })
     }
 }
 
@@ -166,6 +183,14 @@ mod tests {
         SocketAddr::from(([198, 51, 100, 1], port))
     }
 
+    fn elsewhere(port: u16) -> SocketAddr {
+        SocketAddr::from(([198, 51, 100, 2], port))
+    }
+
+    fn host(name: &str) -> Host {
+        Host::Name(name.into())
+    }
+
     fn at(seconds: u64) -> Instant {
         Instant::from_secs(seconds)
     }
@@ -173,51 +198,88 @@ mod tests {
     #[test]
     fn answers_are_remembered_for_an_hour_and_no_more_than_there_is_room_for() {
         let mut servers = Servers::default();
-        servers.answered(remote(1), 0, false, at(0));
+        servers.answered(remote(1), 0, Some(false), at(0));
         assert!(servers.is_plain(remote(1), at(1)) && !servers.is_plain(remote(1), at(3600)));
         for port in 2..3000 {
-            servers.answered(remote(port), 0, false, at(port.into()));
+            servers.answered(remote(port), 0, Some(false), at(port.into()));
         }
         assert_eq!(servers.known.len(), SERVERS_MAX);
         assert!(!servers.is_known(remote(1), at(1)) && servers.is_plain(remote(2999), at(3000)));
-        servers.answered(remote(2999), 0, true, at(3000));
+        servers.answered(remote(2999), 0, Some(true), at(3000));
         assert!(!servers.is_plain(remote(2999), at(3000)), "it has learnt");
     }
 
     #[test]
     fn mptcp_is_removed_where_one_uplink_alone_is_without_it() {
         let mut servers = Servers::default();
-        servers.answered(remote(1), 0, false, at(0));
+        servers.answered(remote(1), 0, Some(false), at(0));
         assert!(servers.is_plain(remote(1), at(1)) && !servers.is_stripped(remote(1), 0, at(1)), "it may not speak it");
-        servers.answered(remote(1), 1, true, at(1));
+        servers.answered(remote(1), 1, Some(true), at(1));
         assert!(servers.speaks_mptcp(remote(1), at(2)) && !servers.is_plain(remote(1), at(2)));
         assert_eq!([0, 1].map(|link| servers.is_stripped(remote(1), link, at(2))), [true, false]);
         servers.forget(0);
         assert!(!servers.is_stripped(remote(1), 0, at(2)), "the next one there may be another carrier's");
-        servers.answered(remote(1), 0, false, at(3));
-        servers.answered(remote(1), 0, true, at(4));
+        servers.answered(remote(1), 0, Some(false), at(3));
+        servers.answered(remote(1), 0, Some(true), at(4));
         assert!(!servers.is_stripped(remote(1), 0, at(5)), "it does not any more");
     }
 
     #[test]
     fn uplinks_that_let_no_offer_through_are_remembered_for_ten_minutes() {
         let mut servers = Servers::default();
-        servers.wanted_no_offer(remote(1), 0, at(0));
-        servers.wanted_no_offer(remote(1), 0, at(300));
+        let (a, b) = (&host("a.test"), &host("b.test"));
+        servers.wanted_no_offer(remote(1), a, 0, at(0));
+        servers.wanted_no_offer(remote(1), a, 0, at(300));
         assert!(servers.is_without_offer(remote(1), 0, at(599)) && !servers.is_without_offer(remote(1), 0, at(600)));
         assert!(!servers.is_without_offer(remote(1), 1, at(1)) && !servers.is_without_offer(remote(2), 0, at(1)));
-        servers.wanted_no_offer(remote(2), 0, at(1));
+        servers.wanted_no_offer(elsewhere(2), b, 0, at(1));
         assert!(servers.is_without_offer(remote(3), 0, at(2)), "two servers: it is the uplink");
         assert!(!servers.is_without_offer(remote(3), 1, at(2)));
-        servers.answered(remote(4), 0, true, at(3));
+        servers.answered(remote(4), 0, Some(true), at(3));
         assert!(!servers.is_without_offer(remote(1), 0, at(4)), "offers come through after all");
-        servers.wanted_no_offer(remote(4), 0, at(5));
+        servers.wanted_no_offer(remote(4), a, 0, at(5));
         assert!(!servers.is_without_offer(remote(4), 0, at(6)), "it was a loss");
-        servers.wanted_no_offer(remote(5), 0, at(7));
+        servers.wanted_no_offer(remote(5), a, 0, at(7));
         servers.forget(0);
         assert!(!servers.is_without_offer(remote(5), 0, at(8)));
-        (0..600).for_each(|port| servers.wanted_no_offer(remote(port), 0, at(9)));
+        (0..600).for_each(|port| servers.wanted_no_offer(remote(port), a, 0, at(9)));
         assert_eq!(servers.without_offer.len(), WITHOUT_OFFER_MAX);
+    }
+
+    #[test]
+    fn an_answer_to_no_offer_counts_as_long_as_none_are_made() {
+        let mut servers = Servers::default();
+        let (a, b) = (&host("a.test"), &host("b.test"));
+        servers.answered(remote(1), 1, Some(true), at(0));
+        servers.answered(remote(2), 0, Some(false), at(0));
+        servers.wanted_no_offer(remote(3), a, 0, at(0));
+        servers.wanted_no_offer(elsewhere(3), b, 0, at(0));
+        (1..=3).for_each(|port| servers.answered(remote(port), 0, None, at(1)));
+        let shows = |servers: &Servers, now| {
+            [1, 2, 3].map(|port| (servers.is_plain(remote(port), now), servers.is_stripped(remote(port), 0, now)))
+        };
+        assert_eq!(shows(&servers, at(2)), [(false, true), (true, false), (true, false)]);
+        assert_eq!(shows(&servers, at(600)), [(false, false), (true, false), (false, false)]);
+        assert!(servers.is_known(remote(3), at(600)));
+        // What is offered again shows more.
+        servers.answered(remote(3), 0, Some(true), at(601));
+        assert!(servers.speaks_mptcp(remote(3), at(602)) && !servers.is_stripped(remote(3), 0, at(602)));
+    }
+
+    #[test]
+    fn one_site_without_offers_is_not_the_uplink() {
+        let (a, b) = (&host("a.test"), &host("b.test"));
+        // Two ports of one address; two names of one address; two addresses of one name.
+        for (second, name) in [(remote(2), a), (remote(2), b), (elsewhere(1), a)] {
+            let mut servers = Servers::default();
+            servers.wanted_no_offer(remote(1), a, 0, at(0));
+            servers.wanted_no_offer(second, name, 0, at(0));
+            assert!(servers.is_without_offer(remote(1), 0, at(1)) && servers.is_without_offer(second, 0, at(1)));
+            assert!(!servers.is_without_offer(elsewhere(9), 0, at(1)), "{second} {name:?}");
+            // With a third one, it is the uplink, whatever came first.
+            servers.wanted_no_offer(SocketAddr::from(([203, 0, 113, 1], 1)), &host("c.test"), 0, at(1));
+            assert!(servers.is_without_offer(elsewhere(9), 0, at(2)), "{second} {name:?}");
+        }
     }
 
     #[test]
@@ -226,7 +288,7 @@ mod tests {
         servers.kept_silent(remote(1), at(0), at(1));
         assert!(servers.is_silent(remote(1), at(600)) && !servers.is_silent(remote(1), at(601)));
         assert!(!servers.is_known(remote(1), at(2)));
-        servers.answered(remote(1), 0, false, at(10));
+        servers.answered(remote(1), 0, Some(false), at(10));
         assert!(!servers.is_silent(remote(1), at(10)));
         servers.kept_silent(remote(1), at(9), at(11));
         assert!(!servers.is_silent(remote(1), at(11)), "it has answered over another uplink since");

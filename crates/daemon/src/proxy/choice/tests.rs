@@ -160,7 +160,11 @@ fn when_all_fail_all_are_tried() {
     choice.failed(ip(1), at(0));
     assert_eq!(plan(&choice, at(1)), [(2, 0), (1, 1000)]);
     choice.failed(ip(2), at(0));
-    assert_eq!(plan(&choice, at(1)), [(1, 0), (2, 0)]);
+    assert_eq!(plan(&choice, at(1)), [(1, 0), (2, 1000)], "a backup waits");
+    choice.add(Uplink { ip: ip(3), tier: Tier::Primary, link: 2, near: None });
+    choice.measured(ip(3), ms(100), at(0));
+    choice.failed(ip(3), at(0));
+    assert_eq!(plan(&choice, at(1)), [(1, 0), (3, 0), (2, 200)], "those of one tier at once");
 }
 
 #[test]

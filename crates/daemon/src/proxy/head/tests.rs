@@ -155,6 +155,21 @@ fn answers_are_passed_on_without_what_is_the_server_s() {
 }
 
 #[test]
+fn a_repeated_length_reaches_the_client_once() {
+    let repeated = ["Content-Length: 3, 3", "Content-Length: 3\r\nX: 1\r\ncontent-length: 3", "Content-Length: 3 , 03"];
+    for fields in repeated {
+        for asked in [ASKED, Asked { for_head: true, ..ASKED }, ASKED_BY_OLD] {
+            let text = format!("HTTP/1.1 200 OK\r\n{fields}\r\nServer: s\r\n\r\n");
+            let (answer, _) = parse_answer(text.as_bytes(), asked).unwrap().unwrap();
+            assert_eq!(answer.body, if asked.for_head { Framing::NONE } else { Framing::Length(3) });
+            let head = String::from_utf8(answer.finish(false)).unwrap();
+            let lengths: Vec<&str> = head.lines().filter(|line| line.to_lowercase().contains("length")).collect();
+            assert_eq!(lengths, ["Content-Length: 3"], "{head}");
+        }
+    }
+}
+
+#[test]
 fn a_server_cannot_take_the_framing_away() {
     for field in ["Content-Length: 3", "Transfer-Encoding: chunked"] {
         let text = format!("HTTP/1.1 200 OK\r\n{field}\r\nConnection: content-length, TRANSFER-ENCODING\r\n\r\n");
@@ -175,7 +190,8 @@ fn how_answers_end() {
     assert_eq!(body("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"), Ok(Framing::UntilClose));
     assert_eq!(body("HTTP/1.0 200 OK\r\n\r\n"), Ok(Framing::UntilClose));
     assert!(body("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").is_err());
-    assert!(body("HTTP/1.1 200 OK\r\nContent-Length: 3, 3\r\n\r\n").is_err());
+    assert!(body("HTTP/1.1 200 OK\r\nContent-Length: 3, 4\r\n\r\n").is_err());
+    assert!(body("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n").is_err());
     assert!(body("HTTP/1.1 101 Switching Protocols\r\n\r\n").is_err());
     assert!(body("SSH-2.0-OpenSSH\r\n").is_err());
     let asked = Asked { for_head: true, ..ASKED };
@@ -258,7 +274,7 @@ fn with_many_fields(check: impl Fn(&str) -> Result<bool, TestCaseError>) {
         Ok(())
     });
     tried.unwrap_or_else(|error| panic!("{error}"));
-    assert!(with_body.get() > 100, "only {} of 1000 heads were taken and have a body", with_body.get());
+    assert!(with_body.get() > 50, "only {} of 1000 heads were taken and have a body", with_body.get());
 }
 
 /// Whatever a client sends, the octets after the proxy's head are what the proxy takes for its body.

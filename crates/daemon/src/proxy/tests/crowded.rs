@@ -30,3 +30,12 @@ fn only_a_near_uplink_that_brings_its_part_is_excused_by_others() {
     assert!(!is_crowded(near, 100_000, soon));
     assert!(!is_crowded(near, 300_000, Duration::from_secs(2)));
 }
+
+#[test]
+fn an_uplink_whose_time_is_over_is_not_called_held_back() {
+    let World { mut proxy, endpoint, .. } = World::with_uplink();
+    proxy.held_back.note(UPLINK, AT);
+    // Nothing moves, so nobody asks what is due.
+    let is_told = |secs| proxy.status(&endpoint, AT + Duration::from_secs(secs)).addresses[0].held_back;
+    assert!(is_told(14) && !is_told(15));
+}

@@ -154,3 +154,23 @@ fn a_router_that_sends_to_its_login_is_asked_once_and_over_its_own_uplink() {
         assert!(!world.proxy.choice.is_trusted(ip, world.now()), "the router is not the Internet");
     }
 }
+
+#[test]
+fn the_login_itself_does_not_show_that_the_uplink_leads_to_the_internet() {
+    let (mut world, mut ends) = (world(), ends([LOGIN, TRUE], false));
+    world.ask(&mut ends, b"", FORWARD);
+    assert_eq!(world.portals(), [true, false]);
+    let now = world.now();
+    world.proxy.remove_uplink(OTHER, &mut world.endpoint, now);
+    ends.answers[0] = TRUE;
+    let login = b"GET / HTTP/1.1\r\nHost: login.test\r\n\r\n";
+    for (question, seconds, is_trusted) in [(&login[..], 0, false), (GET, 0, false), (login, 61, false), (GET, 0, true)]
+    {
+        world.wait(Duration::from_secs(seconds));
+        let answer = world.ask(&mut ends, TUNNEL, question);
+        assert!(answer.ends_with("true"), "{answer}");
+        assert_eq!(ends.asked, [1, 0]);
+        let is_now = world.proxy.choice.is_trusted(UPLINK, world.now());
+        assert_eq!(is_now, is_trusted, "{} after {seconds} s", String::from_utf8_lossy(question));
+    }
+}

@@ -89,6 +89,25 @@ impl World {
         (all, false)
     }
 
+    /// Passes octets to the client until it has `enough`, or its stream has ended. Returns them, and whether it has.
+    pub fn drain_until(
+        &mut self,
+        enough: impl Fn(&[u8]) -> bool,
+        client: &mut TcpStream,
+        server: &mut Server,
+    ) -> (Vec<u8>, bool) {
+        let mut all = Vec::new();
+        for turn in 0..1000 {
+            let (piece, ended) = self.drain(client, server);
+            all.extend_from_slice(&piece);
+            if ended || enough(&all) {
+                return (all, ended);
+            }
+            pause_after(turn);
+        }
+        (all, false)
+    }
+
     /// Returns the only client.
     pub fn session(&self) -> &Session {
         self.proxy.sessions.iter().next().unwrap().1
@@ -150,12 +169,12 @@ pub fn connected_in(mut world: World, opening: &[u8], config: ConnectionConfig) 
     let mut server = Server::new(config);
     let mut client = world.client();
     client.write_all(opening).unwrap();
-    for _ in 0..5000 {
+    for turn in 0..5000 {
         world.carry(&mut server);
         if server.connection.is_some() && world.clients() == 1 {
             return (world, server, client);
         }
-        std::thread::yield_now();
+        pause_after(turn);
     }
     panic!("no connection");
 }

@@ -206,7 +206,7 @@ fn a_download_that_stands_still_tells_that_its_uplink_is_silent() {
     }
 }
 
-/// The answers to the guard's last probes of a download are lost, and nothing else is sent: another program may have
+/// The answers to the last probes of a download's subflows are lost, and nothing else is sent: another program may have
 /// filled a queue.
 #[test]
 fn answers_that_were_lost_are_asked_for_again_before_an_uplink_is_silent() {

@@ -1,4 +1,4 @@
-//! Goodput G2 (CoMPTCP IV-A): a block of N packets over the time since the previous block was complete.
+//! Goodput G2 (Co-MPTCP IV-A): a block of N packets over the time since the previous block was complete.
 
 use units::Instant;
 

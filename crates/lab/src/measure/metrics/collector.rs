@@ -9,7 +9,7 @@ use super::{
     SubflowCount, SubflowThroughput, UnitClock, UnitClocks, UnitGoodput, WindowThroughput, range_bytes,
 };
 
-/// N in CoMPTCP.
+/// N in Co-MPTCP.
 const BLOCK_PACKETS: u64 = 100;
 
 /// Parameters that the definitions leave open.

@@ -1,4 +1,4 @@
-//! Receive buffer size (CoMPTCP): octets to store until a block is complete.
+//! Receive buffer size (Co-MPTCP): octets to store until a block is complete.
 
 /// Octets that have arrived and whose block, or an earlier one, is incomplete.
 ///

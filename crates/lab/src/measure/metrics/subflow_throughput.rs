@@ -1,4 +1,4 @@
-//! Subflow TCP throughput (CoMPTCP): payload acknowledged over time, by path.
+//! Subflow TCP throughput (Co-MPTCP): payload acknowledged over time, by path.
 
 use units::Instant;
 

@@ -22,7 +22,8 @@ pub struct RelaySeries {
     /// Octets in its hold queue at the end of the window; empty without differentiated forwarding.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hold_queue_bytes: Vec<u64>,
-    /// That capacity less the demand of its own traffic, in packets.
+    /// That capacity less the demand of its own traffic, in packets; at most the rate that it lends, and 0 once the
+    /// volume that it lends is spent.
     #[serde(default)]
     pub available_bps: Vec<Option<f64>>,
     /// Demand of its own traffic, 0 once it has left with its owner; null if a flow takes all it can get.
@@ -34,8 +35,8 @@ pub struct RelaySeries {
 /// A change of the eNB that serves a relay; eNBs are indices of `cell.sites_m`, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Handover {
-    /// When it began. Nothing arrives for `cell.handover.interruption` from then on. While no packet waits at any eNB
-    /// there are no handovers; they follow with the next packet.
+    /// When it began. Nothing is sent for `cell.handover.interruption` from then on; what is in the air still arrives.
+    /// While no packet waits at any eNB there are no handovers; they follow with the next packet.
     pub at_s: f64,
     /// The eNB before.
     pub from: usize,
@@ -75,7 +76,7 @@ pub struct RelayResults {
     /// Energy that it spent on the data it carried; null if the scenario names no price.
     #[serde(default)]
     pub energy_j: Option<f64>,
-    /// Results of its owner's videos until it left; null without any.
+    /// Results of its owner's videos until it left; null if none had begun.
     #[serde(default)]
     pub local_video: Option<VideoResults>,
     /// Durations of its owner's short flows until it left; null without any.

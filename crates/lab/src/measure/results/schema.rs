@@ -48,7 +48,7 @@ pub struct Manifest {
     pub seed: u64,
     /// Version of this program.
     pub version: String,
-    /// The backend: `simulator` or `linux`.
+    /// The backend: `simulator`, `linux` or `ns3`.
     pub backend: String,
     /// Variant of the scenario; null for the scenario as written.
     #[serde(default)]
@@ -74,7 +74,7 @@ pub struct FileDigest {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
     /// Whether everything was delivered and both hosts closed their side before the scenario's duration ended. For data
-    /// without an end: whether data kept arriving until then; false if none ever arrived.
+    /// without an end: whether any arrived, and neither the user nor a failure ended the run early.
     pub completed: bool,
     /// Whether the user ended the run early. Absent if not.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
@@ -101,7 +101,8 @@ pub struct Totals {
     pub data_packets: u64,
     /// Of these, retransmissions by a subflow.
     pub retransmitted_packets: u64,
-    /// Octets that the source sent again on another subflow; null if the backend does not report them.
+    /// Octets that the source gave to another subflow, whether or not they had already left the one that failed; null
+    /// if the backend does not report them.
     pub reinjected_bytes: Option<u64>,
     /// Octets that arrived in order on their subflow although the destination already had them. It counts octets below
     /// the first hole of the connection, over any subflow, also the same one under other subflow sequence numbers; and

@@ -40,9 +40,11 @@ pub struct Watched {
 }
 
 impl VideoResults {
-    /// Results of all viewers together; `None` if there are none.
+    /// Results of all viewers together; `None` if there are none. Those whose video was over before it began, because
+    /// the run was, had nothing to see and are none.
     pub fn of(viewers: impl IntoIterator<Item = Watched>) -> Option<Self> {
-        let all = viewers.into_iter().map(Self::from).reduce(|all, next| Self {
+        let could_see = viewers.into_iter().filter(|viewer| viewer.from < viewer.until);
+        let all = could_see.map(Self::from).reduce(|all, next| Self {
             viewers: all.viewers + next.viewers,
             started_s: all.started_s.zip(next.started_s).map(|(one, other)| one.max(other)),
             waited_s: all.waited_s.zip(next.waited_s).map(|(one, other)| one.max(other)),
@@ -217,8 +219,20 @@ mod tests {
         assert_eq!((all.started_s, all.waited_s, all.stalled_s), (None, Some(10.0), 20.5));
         let late = Watched { stats: seen, from: Instant::from_secs(1), until: Instant::from_secs(10) };
         assert_eq!(VideoResults::from(late).started_s, Some(1.0));
-        // It was over before it began.
-        let never = Watched { stats: unseen, from: Instant::from_secs(10), until: Instant::from_secs(9) };
-        assert_eq!(VideoResults::of([never]).unwrap().stalled_s, 0.0);
+    }
+
+    /// The run ended at 9 s: nobody waited for a video that was to begin then or later.
+    #[test]
+    fn a_video_that_did_not_begin_has_no_viewer() {
+        let watched = |started_at: Option<u64>, from_s| Watched {
+            stats: PlaybackStats { started_at: started_at.map(Instant::from_secs), ..PlaybackStats::default() },
+            from: Instant::from_secs(from_s),
+            until: Instant::from_secs(9),
+        };
+        assert_eq!([9, 10].map(|from_s| VideoResults::of([watched(None, from_s)])), [None, None]);
+        let one_of_two = VideoResults::of([watched(None, 10), watched(Some(2), 0)]).unwrap();
+        assert_eq!((one_of_two.viewers, one_of_two.started_s, one_of_two.stalled_s), (1, Some(2.0), 0.0));
+        let short = VideoResults::of([watched(None, 8)]).unwrap();
+        assert_eq!((short.started_s, short.waited_s), (None, Some(1.0)));
     }
 }

@@ -80,9 +80,12 @@ pub struct Finding {
     pub p_value: Option<f64>,
     /// Whether the check holds; null if it requires nothing.
     pub holds: Option<bool>,
-    /// Whether only an interval could show it, while there is only one seed.
+    /// Whether only an interval could show it, while there is only one seed, or nothing is random.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub undecided: bool,
+    /// Whether nothing is random in the runs: all seeds gave the same ones, which count once.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub without_chance: bool,
     /// Smallest and largest accepted number, if the check requires a range.
     #[serde(skip)]
     pub accepted: Option<[f64; 2]>,

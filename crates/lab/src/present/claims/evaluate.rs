@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::repeated::independent;
+use super::repeated::{independent, repeats};
 use super::{Check, Claim, Evidence, Finding, Mode, Needs, Outcome, Quantity, Runs, Verdict, claims};
 use crate::run::sweep::Record;
 
@@ -28,6 +28,8 @@ pub fn evaluate(claim: &Claim, runs: &Runs, mode: Mode) -> Outcome {
     };
     let needs = needs(claim);
     let records = || needs.iter().map(|needs| records(runs, *needs));
+    let seeds = records().map(seeds).min().unwrap_or(0);
+    let without_chance = !findings.is_empty() && findings.iter().all(|finding| finding.without_chance);
     Outcome {
         id: claim.id.into(),
         paper: claim.paper.into(),
@@ -36,7 +38,7 @@ pub fn evaluate(claim: &Claim, runs: &Runs, mode: Mode) -> Outcome {
         interval: findings.first().and_then(|finding| finding.interval),
         verdict,
         mode,
-        seeds: records().map(seeds).min().unwrap_or(0),
+        seeds: if without_chance { seeds.min(1) } else { seeds },
         faulty_runs: records().flatten().filter(|record| !record.faults.is_empty()).count(),
         findings,
     }
@@ -46,8 +48,14 @@ fn findings(claim: &Claim, runs: &Runs) -> Vec<Finding> {
     let one_scenario = needs(claim).windows(2).all(|pair| pair[0].scenario == pair[1].scenario);
     let find = |evidence: &Evidence| match *evidence {
         Evidence::Runs { needs, checks } => {
-            let found = checks.iter().map(|check| check.find(&independent(records(runs, needs), &variants(check))));
-            found
+            let found = |check: &Check| {
+                let (records, variants) = (records(runs, needs), variants(check));
+                let without_chance = repeats(records, &variants);
+                Finding { without_chance, ..check.find(&independent(records, &variants)) }
+            };
+            checks
+                .iter()
+                .map(found)
                 .map(|finding| if one_scenario { finding } else { finding.of_scenario(needs.scenario) })
                 .collect::<Vec<_>>()
         }
@@ -144,6 +152,12 @@ mod tests {
         let outcome = judge(LESS, &same("new", 1.0).chain(same("old", 4.0)).collect::<Vec<_>>());
         assert_eq!((outcome.findings[0].measured, outcome.findings[0].p_value), (Some(-3.0), None));
         assert!(outcome.findings[0].undecided && outcome.verdict == Verdict::NotReproduced, "{outcome:?}");
+        assert!(outcome.findings[0].without_chance && outcome.seeds == 1, "{outcome:?}");
+        // A single seed is no repetition, and where one variant varies, all seeds count.
+        let once = judge(LESS, &[record("new", 1, 1.0), record("old", 1, 4.0)]);
+        assert!(!once.findings[0].without_chance && once.seeds == 1, "{once:?}");
+        let mixed = judge(LESS, &same("new", 1.0).chain(both().split_off(4)).collect::<Vec<_>>());
+        assert!(!mixed.findings[0].without_chance && mixed.seeds == 4, "{mixed:?}");
     }
 
     #[test]

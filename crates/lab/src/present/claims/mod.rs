@@ -149,7 +149,8 @@ pub struct Outcome {
     pub mode: Mode,
     /// The requirements, and the measurements.
     pub findings: Vec<Finding>,
-    /// Number of seeds with runs of every variant; the minimum over all scenarios, 0 without runs.
+    /// Number of seeds with runs of every variant; the minimum over all scenarios, 0 without runs, 1 if all seeds gave the
+    /// same runs.
     pub seeds: usize,
     /// Number of runs with faults; they count nevertheless.
     pub faulty_runs: usize,

@@ -14,17 +14,22 @@ use crate::measure::integrity::hexadecimal;
 use crate::present::evidence::{CaseRuns, without_chance};
 use crate::run::sweep::Record;
 
-/// The runs of `variants` that count as samples: if nothing is random in them, all seeds yield the same runs, and those
-/// of the first one stand for all. Otherwise all `records`.
-pub(super) fn independent<'a>(records: &'a [Record], variants: &[&str]) -> Cow<'a, [Record]> {
-    let is_compared = |record: &&Record| variants.contains(&record.variant.as_str());
+/// Returns whether nothing is random in the runs of `variants`, so that all seeds yield the same runs.
+pub(super) fn repeats(records: &[Record], variants: &[&str]) -> bool {
     let mut cases: BTreeMap<_, Vec<&Record>> = BTreeMap::new();
-    let compared = records.iter().filter(is_compared);
+    let compared = records.iter().filter(|record| variants.contains(&record.variant.as_str()));
     compared.for_each(|record| cases.entry((&record.variant, &record.point)).or_default().push(record));
     let cases: Vec<CaseRuns> = cases.values().map(|records| CaseRuns::new(records)).collect();
-    if !without_chance(&cases) {
+    !cases.is_empty() && without_chance(&cases)
+}
+
+/// The runs of `variants` that count as samples: where seeds repeat a run, those of the first one stand for all.
+/// Otherwise all `records`.
+pub(super) fn independent<'a>(records: &'a [Record], variants: &[&str]) -> Cow<'a, [Record]> {
+    if !repeats(records, variants) {
         return records.into();
     }
+    let is_compared = |record: &&Record| variants.contains(&record.variant.as_str());
     let first = records.iter().filter(is_compared).map(|record| record.seed).min();
     records.iter().filter(is_compared).filter(|record| Some(record.seed) == first).cloned().collect()
 }

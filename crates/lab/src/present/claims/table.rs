@@ -33,7 +33,7 @@ pub fn to_text(outcomes: &[Outcome]) -> String {
             if outcome.faulty_runs == 0 { seeds } else { format!("{seeds} ({} runs faulty)", outcome.faulty_runs) };
         let what: Vec<_> = outcome.findings.iter().enumerate().map(|(index, finding)| what(index, finding)).collect();
         let Outcome { id, paper, source, verdict, .. } = outcome;
-        let (what, verdict) = (what.join("; "), word(*verdict).to_owned() + why_not_shown(outcome));
+        let (what, verdict) = (what.join("; "), word(*verdict).to_owned() + &why_not_shown(outcome));
         let _ =
             writeln!(text, "| {id} | {paper} | {source} | {measured} | {interval} | {what} | {seeds} | {verdict} |");
     }
@@ -49,13 +49,18 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Explains a verdict that only means that there was one seed; empty for other verdicts.
-fn why_not_shown(outcome: &Outcome) -> &'static str {
-    let fails = |finding: &&Finding| finding.holds == Some(false);
-    let mut failed = outcome.findings.iter().filter(fails);
-    match outcome.verdict == Verdict::NotReproduced && failed.all(|finding| finding.undecided) {
-        true => ": one seed gives no interval, so nothing can be shown",
-        false => "",
+/// What is said of runs that all seeds repeat.
+pub(super) const WITHOUT_CHANCE: &str = "nothing is random here: all seeds gave the same run";
+
+/// Explains a verdict that only means that there was one seed, or one run; empty for other verdicts.
+fn why_not_shown(outcome: &Outcome) -> String {
+    let failed: Vec<_> = outcome.findings.iter().filter(|finding| finding.holds == Some(false)).collect();
+    if outcome.verdict != Verdict::NotReproduced || failed.iter().any(|finding| !finding.undecided) {
+        return String::new();
+    }
+    match failed.iter().any(|finding| finding.without_chance) {
+        true => format!(": {WITHOUT_CHANCE}, so there is no interval and nothing can be shown"),
+        false => ": one seed gives no interval, so nothing can be shown".into(),
     }
 }
 
@@ -165,6 +170,10 @@ mod tests {
         let less = || Finding { undecided: true, ..finding("outages below 0", -3.0, None, false) };
         let said = "| 1 | **not reproduced**: one seed gives no interval, so nothing can be shown |";
         assert!(to_text(&[outcome(vec![less()], 1)]).contains(said));
+        let repeated = Finding { without_chance: true, ..less() };
+        let said =
+            "| 1 | **not reproduced**: nothing is random here: all seeds gave the same run, so there is no interval";
+        assert!(to_text(&[outcome(vec![repeated], 1)]).contains(said));
         let both = vec![less(), finding("ratio in [1, 1.05]", 1.2, None, false)];
         assert!(to_text(&[outcome(both, 1)]).contains("| 1 | **not reproduced** |"));
         let several = finding("outages below 0", -3.0, Some([-4.0, 1.0]), false);

@@ -1,10 +1,12 @@
 //! Two results beside each other: what differs between two runs or two sweeps, seed by seed.
 //!
 //! ```text
-//! side   one of the two, from its files
-//! text   the comparison for people
+//! side    one of the two, from its files
+//! causes  the settings in which they differ
+//! text    the comparison for people
 //! ```
 
+mod causes;
 mod side;
 mod text;
 
@@ -14,7 +16,7 @@ use serde::Serialize;
 
 use super::evidence::{self, CaseRuns};
 use crate::measure::statistics::{Interval, Paired};
-use crate::run::sweep::{Difference, Record, changed_files, differences, variant_differences};
+use crate::run::sweep::{Difference, Record, changed_files};
 
 pub use side::{Kind, Side, SideError};
 
@@ -30,7 +32,8 @@ pub struct Contrast {
     pub b: Side,
     /// Whether both have the same runs, and these measured the same to the last bit.
     pub identical: bool,
-    /// Settings that differ: path, and the values of A and B.
+    /// Settings that differ between the runs that are compared, with variant and point: path, and the values of A and
+    /// B.
     pub settings: Vec<Difference>,
     /// Files that both depend on, with different contents.
     pub files: Vec<Difference>,
@@ -61,7 +64,7 @@ pub struct CaseContrast {
     pub only_a_seeds: Vec<u64>,
     /// Seeds of B that are not in A.
     pub only_b_seeds: Vec<u64>,
-    /// Whether all pairs are the same to the last bit.
+    /// Whether all pairs are the same to the last bit; false if nothing was measured in them.
     pub identical: bool,
     /// Whether nothing is random in either, so that all seeds gave the same run, which counts as one pair.
     pub without_chance: bool,
@@ -101,16 +104,12 @@ impl Contrast {
     /// single case, its name does not matter.
     pub fn new(a: Side, b: Side) -> Self {
         let (of_a, of_b) = (by_case(&a.records), by_case(&b.records));
-        let both = [&a.settings, &b.settings];
-        let mut settings = differences(both);
-        if a.kind == Kind::Sweep && b.kind == Kind::Sweep {
-            settings.extend(variant_differences(both));
-        }
         let files = changed_files([&a.files, &b.files]);
         let pairs: Vec<(&Key, &Key)> = match (single(&of_a), single(&of_b)) {
             (Some(a), Some(b)) => vec![(a, b)],
             _ => of_a.keys().filter(|key| of_b.contains_key(key)).map(|key| (key, key)).collect(),
         };
+        let settings = causes::settings([&a, &b], &pairs);
         let cases: Vec<CaseContrast> =
             pairs.iter().map(|(a, b)| CaseContrast::new((a, &of_a[*a]), (b, &of_b[*b]))).collect();
         let left = |cases: &BTreeMap<Key, Runs<'_>>, is_paired: &dyn Fn(&Key) -> bool| -> Vec<Unpaired> {
@@ -123,6 +122,12 @@ impl Contrast {
         let identical =
             only_a.is_empty() && only_b.is_empty() && cases.iter().all(|case| case.identical && is_whole(case));
         Self { identical, settings, files, cases, only_a, only_b, a, b }
+    }
+
+    /// Returns whether both sides have a value of anything in common.
+    pub fn compares_something(&self) -> bool {
+        let mut values = self.cases.iter().flat_map(|case| case.values.values());
+        values.any(|value| value.a.is_some() && value.b.is_some())
     }
 
     /// One JSON object, indented, with a newline at the end.
@@ -175,7 +180,9 @@ impl CaseContrast {
             point_b: (key.1 != key_b.1).then(|| key_b.1.clone()),
             only_a_seeds: without(a, b),
             only_b_seeds: without(b, a),
-            identical: !seeds.is_empty() && sides[0].iter().zip(&sides[1]).all(|(a, b)| measured_the_same(a, b)),
+            identical: !names.is_empty()
+                && !seeds.is_empty()
+                && sides[0].iter().zip(&sides[1]).all(|(a, b)| measured_the_same(a, b)),
             without_chance,
             faulty_runs,
             values: names.into_iter().map(value).collect(),
@@ -220,5 +227,47 @@ impl ValueContrast {
 impl Unpaired {
     fn new(variant: &str, point: &[(String, String)], runs: &Runs<'_>) -> Self {
         Self { variant: variant.into(), point: point.into(), seeds: runs.keys().copied().collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sweep(records: Vec<Record>) -> Side {
+        Side {
+            path: "x".into(),
+            kind: Kind::Sweep,
+            scenario: "x".into(),
+            version: "1".into(),
+            backend: "simulator".into(),
+            overrides: Vec::new(),
+            settings: serde_json::Value::Null,
+            files: Vec::new(),
+            records,
+        }
+    }
+
+    /// Runs that could not begin measured nothing: that is no agreement.
+    #[test]
+    fn runs_without_values_are_not_the_same() {
+        let record = |seed, value: Option<f64>| Record {
+            seed,
+            faults: vec!["it did not begin".into()],
+            values: value.map(|value| ("duration_s".to_owned(), value)).into_iter().collect(),
+            ..Record::default()
+        };
+        let contrast = |value| {
+            let side = || sweep(vec![record(1, value), record(2, value)]);
+            Contrast::new(side(), side())
+        };
+        let nothing = contrast(None);
+        assert!(!nothing.identical && !nothing.compares_something());
+        let text = nothing.to_text();
+        assert!(text.contains("4 of the runs had faults") && text.contains("nothing was measured in both"), "{text}");
+        let same = contrast(Some(3.0));
+        assert!(same.identical && same.compares_something());
+        let text = same.to_text();
+        assert!(text.contains("measured the same") && text.contains("4 of the runs had faults"), "{text}");
     }
 }

@@ -29,7 +29,8 @@ pub(super) fn text(contrast: &Contrast) -> String {
             text,
             "A and B measured the same, to the last bit: {values} values of {runs}, and their courses over time"
         );
-        return text;
+        let faulty = contrast.cases.iter().map(|case| case.faulty_runs).sum::<usize>();
+        return if faulty > 0 { text + &format!("{faulty} of the runs had faults\n") } else { text };
     }
     for case in &contrast.cases {
         text += &of_case(case);

@@ -45,6 +45,8 @@ pub(super) struct Chart<'a> {
     pub band: Option<(f64, f64)>,
     /// Marked intervals of the time axis, in seconds.
     pub marked_s: Vec<(f64, f64)>,
+    /// The part of the time axis that counts, in seconds; the rest is shaded.
+    pub counted_s: Option<(f64, f64)>,
     /// Curves stacked as areas, from the bottom.
     pub stacked: Vec<Curve>,
     /// Ranges shaded below the lines.
@@ -58,6 +60,7 @@ struct Plot {
     time_s: Vec<f64>,
     band: Option<(f64, f64)>,
     marked_s: Vec<(f64, f64)>,
+    counted_s: Option<(f64, f64)>,
     stacked: Vec<Curve>,
     ribbons: Vec<Ribbon>,
     lines: Vec<Curve>,
@@ -111,12 +114,13 @@ impl Chart<'_> {
         let max = highest(&stacked, &lines, time_s.len()).max(band_top).max(ribbon_top);
         let unit = Unit::for_max(self.units, max);
         let y_ticks = ticks_above(max / unit.size, 5);
-        let end_s = time_s.last().copied().unwrap_or(1.0);
+        let end_s = time_s.last().copied().filter(|end_s| *end_s > 0.0).unwrap_or(1.0);
         let x = Scale { from: 0.0, to: end_s, start: MARGIN_LEFT, end: width - MARGIN_RIGHT };
         let top = y_ticks.last().copied().unwrap_or(1.0) * unit.size;
         let y = Scale { from: 0.0, to: top, start: height - MARGIN_BOTTOM, end: MARGIN_TOP };
         let x_ticks = ticks_within(end_s, (width / 90.0) as usize);
-        Plot { time_s, band: self.band, marked_s: self.marked_s, stacked, ribbons, lines, x, y, unit, y_ticks, x_ticks }
+        let Self { band, marked_s, counted_s, .. } = self;
+        Plot { time_s, band, marked_s, counted_s, stacked, ribbons, lines, x, y, unit, y_ticks, x_ticks }
     }
 }
 
@@ -133,6 +137,14 @@ impl Plot {
         };
         if let Some((low, high)) = self.band {
             bed("target", (self.x.start, self.x.end), (self.y.at(high), self.y.at(low)));
+        }
+        if let Some((from_s, to_s)) = self.counted_s {
+            let [from, to] = [from_s, to_s].map(|at_s| self.x.at(at_s.clamp(0.0, self.x.to)));
+            for part in [(self.x.start, from), (to, self.x.end)] {
+                if part.0 < part.1 {
+                    bed("uncounted", part, (self.y.end, self.y.start));
+                }
+            }
         }
         for &(from_s, to_s) in &self.marked_s {
             let x = (self.x.at(from_s.max(0.0)), self.x.at(to_s.min(self.x.to)));
@@ -154,7 +166,11 @@ impl Plot {
         for curve in &self.stacked {
             let above: Vec<f64> =
                 below.iter().zip(&curve.values).map(|(base, value)| base + value.unwrap_or(0.0)).collect();
-            let path = area_path(&self.time_s, &below, &above, self.x, self.y);
+            let path = match self.time_s[..] {
+                // Up to a single time the area holds its value: it would have no width otherwise.
+                [to_s] => area_path(&[0.0, to_s], &below.repeat(2), &above.repeat(2), self.x, self.y),
+                _ => area_path(&self.time_s, &below, &above, self.x, self.y),
+            };
             let _ = write!(svg, "<path class=\"area {}\" d=\"{path}\"/>", curve.class);
             below = above;
         }
@@ -181,6 +197,9 @@ impl Plot {
     /// Data for the crosshair: geometry, times, and each curve's numbers in the axis's unit.
     fn hover_data(&self) -> String {
         let round = |value: f64| (value * 1000.0).round() / 1000.0;
+        // Keeps neighbouring times apart on an axis of milliseconds, too.
+        let per_s = libm::exp10((4.0 - libm::log10(self.x.to).floor()).max(3.0));
+        let round_s = |time_s: f64| (time_s * per_s).round() / per_s;
         let curves = |curves: &[Curve]| -> Vec<serde_json::Value> {
             let values = |curve: &Curve| -> Vec<Option<f64>> {
                 curve.values.iter().map(|value| value.map(|value| round(value / self.unit.size))).collect()
@@ -191,11 +210,10 @@ impl Plot {
         let mut all = curves(&self.lines);
         // Lists the top of the stack first, as on the screen.
         all.extend(curves(&self.stacked).into_iter().rev());
-        let times: Vec<f64> = self.time_s.iter().copied().map(round).collect();
+        let times: Vec<f64> = self.time_s.iter().copied().map(round_s).collect();
         let geometry = [self.x.start, self.x.end, self.y.end, self.y.start];
-        let data =
-            serde_json::json!({ "x": geometry, "to": round(self.x.to), "t": times, "unit": self.unit.name, "c": all });
-        escape(&data.to_string())
+        let (to, unit) = (round_s(self.x.to), self.unit.name);
+        escape(&serde_json::json!({ "x": geometry, "to": to, "t": times, "unit": unit, "c": all }).to_string())
     }
 }
 
@@ -210,10 +228,15 @@ fn highest(stacked: &[Curve], lines: &[Curve], points: usize) -> f64 {
 fn line_path(time_s: &[f64], values: &[Option<f64>], x: Scale, y: Scale) -> String {
     let mut path = String::new();
     let mut pen_down = false;
-    for (time, value) in time_s.iter().zip(values) {
+    let mut points = time_s.iter().zip(values).peekable();
+    while let Some((time, value)) = points.next() {
         if let Some(value) = value {
             let command = if pen_down { 'L' } else { 'M' };
             let _ = write!(path, "{command}{:.1} {:.1}", x.at(*time), y.at(*value));
+            // A browser draws nothing without a segment; a round cap makes one without length a dot.
+            if !pen_down && points.peek().is_none_or(|(_, next)| next.is_none()) {
+                path.push_str("h0");
+            }
         }
         pen_down = value.is_some();
     }
@@ -253,10 +276,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gap_lifts_the_pen() {
+    fn a_gap_lifts_the_pen_and_a_value_between_gaps_is_a_dot() {
         let unit = Scale { from: 0.0, to: 1.0, start: 0.0, end: 1.0 };
-        let path = line_path(&[0.0, 1.0, 2.0], &[Some(1.0), None, Some(3.0)], unit, unit);
-        assert_eq!(path, "M0.0 1.0M2.0 3.0");
+        let path = |values: &[Option<f64>]| line_path(&[0.0, 1.0, 2.0, 3.0], values, unit, unit);
+        assert_eq!(path(&[Some(1.0), Some(2.0), None, Some(3.0)]), "M0.0 1.0L1.0 2.0M3.0 3.0h0");
+        assert_eq!(path(&[Some(1.0), None, Some(2.0), Some(3.0)]), "M0.0 1.0h0M2.0 2.0L3.0 3.0");
+        assert_eq!(path(&[None, Some(1.0), None, None]), "M1.0 1.0h0");
+        assert_eq!(path(&[Some(1.0)]), "M0.0 1.0h0");
+    }
+
+    fn chart<'a>(time_s: &'a [f64], stacked: Vec<Curve>, lines: Vec<Curve>) -> Chart<'a> {
+        let (units, marked_s, ribbons) = (super::super::scale::TIMES, Vec::new(), Vec::new());
+        let (label, size, band, counted_s) = ("made up", (460.0, 230.0), None, None);
+        Chart { label, size, units, time_s, band, marked_s, counted_s, stacked, ribbons, lines }
+    }
+
+    fn curve(values: &[f64]) -> Curve {
+        Curve { name: "a".into(), class: "ink".into(), values: values.iter().copied().map(Some).collect() }
+    }
+
+    #[test]
+    fn a_stack_over_a_single_time_has_a_width() {
+        let svg = chart(&[2.0], vec![curve(&[1.0])], Vec::new()).svg();
+        // From the left margin to the right one, at the top of the axis.
+        assert!(svg.contains("d=\"M46.0 24.0L446.0 24.0L446.0 204.0L46.0 204.0Z\""), "{svg}");
+    }
+
+    /// Delays of a few milliseconds, and none at all.
+    #[test]
+    fn the_crosshair_tells_small_times_apart() {
+        let svg = |time_s: &[f64]| chart(time_s, Vec::new(), vec![curve(&vec![1.0; time_s.len()])]).svg();
+        let small = svg(&[0.0, 0.000_1, 0.000_12, 0.000_400_01]);
+        assert!(small.contains("&quot;t&quot;:[0.0,0.0001,0.00012,0.00040001],"), "{small}");
+        assert!(small.contains("&quot;to&quot;:0.00040001,"), "{small}");
+        let usual = svg(&[0.1, 0.2, 0.300_000_000_000_000_04]);
+        assert!(usual.contains("&quot;t&quot;:[0.1,0.2,0.3],&quot;to&quot;:0.3,"), "{usual}");
+        assert!(svg(&[0.1, 1_234.567_8]).contains("&quot;t&quot;:[0.1,1234.568],"));
+        let none = svg(&[0.0, 0.0]);
+        assert!(none.contains("&quot;to&quot;:1.0,") && !none.contains("NaN"), "{none}");
     }
 
     #[test]

@@ -27,6 +27,7 @@ fn drawn(metrics: &PaperMetrics, delay: &DeliveryDelay) -> String {
         time_s: &times_s,
         band: None,
         marked_s: Vec::new(),
+        counted_s: None,
         stacked: Vec::new(),
         ribbons: Vec::new(),
         lines: vec![Curve { name: "delivered".into(), class: "ink".into(), values: shares }],

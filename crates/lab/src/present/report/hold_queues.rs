@@ -31,6 +31,7 @@ pub(super) fn section(view: &View<'_>) -> String {
         time_s: &series.time_s,
         band: None,
         marked_s: Vec::new(),
+        counted_s: None,
         stacked: Vec::new(),
         ribbons: Vec::new(),
         lines: held.iter().map(curve).collect(),

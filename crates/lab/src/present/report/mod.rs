@@ -26,6 +26,7 @@ use scale::{AMOUNTS, RATES, TIMES};
 
 use crate::measure::results::{PaperMetrics, RelayResults, Results, SubflowResults, SubflowSeries};
 use crate::present::{quantity, run};
+use crate::scenario::{Analysis, Scenario};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("crosshair.js");
@@ -165,11 +166,14 @@ fn changed(overrides: &[String]) -> String {
 struct View<'a> {
     results: &'a Results,
     paths: Vec<&'a str>,
+    /// As the manifest has it; `None` if it is not one of this version.
+    scenario: Option<Scenario>,
 }
 
 impl<'a> View<'a> {
     fn new(results: &'a Results) -> Self {
-        Self { results, paths: results.paths() }
+        let scenario = serde_json::from_value(results.manifest.content.clone()).ok();
+        Self { results, paths: results.paths(), scenario }
     }
 
     /// The CSS class for a path's colour.
@@ -209,6 +213,11 @@ impl<'a> View<'a> {
         metrics.filter(|metrics| metrics.target_bps.is_some() || self.tells_of_relays())
     }
 
+    /// The window of analysis, if it is not the whole run.
+    fn analysis(&self) -> Option<Analysis> {
+        self.scenario.as_ref()?.metrics.analysis
+    }
+
     fn shares(&self) -> String {
         if self.tells_of_relays() { self.topology() } else { self.river() }
     }
@@ -234,7 +243,7 @@ impl<'a> View<'a> {
     }
 
     fn monitor_points(&self) -> String {
-        self.metrics().map_or(String::new(), monitor::section)
+        self.metrics().map_or(String::new(), |metrics| monitor::section(metrics, self.analysis()))
     }
 
     fn relays(&self) -> String {
@@ -242,7 +251,8 @@ impl<'a> View<'a> {
     }
 
     fn paper_metrics(&self) -> String {
-        self.metrics().map_or(String::new(), paper_table::section)
+        let section = |metrics| paper_table::section(metrics, self.analysis(), self.scenario.as_ref());
+        self.metrics().map_or(String::new(), section)
     }
 
     fn river(&self) -> String {
@@ -283,6 +293,7 @@ impl<'a> View<'a> {
             time_s: &series.time_s,
             band: None,
             marked_s: Vec::new(),
+            counted_s: None,
             stacked: self.curves(|subflow| subflow.throughput_bps.iter().copied().map(Some).collect()),
             ribbons: Vec::new(),
             lines: vec![goodput],
@@ -310,9 +321,9 @@ impl<'a> View<'a> {
         let some = |values: &[f64]| values.iter().copied().map(Some).collect();
         let curve = |name: &str, class: &str, values| Curve { name: name.into(), class: class.into(), values };
         let chart = |label, units, stacked, lines| {
-            let (marked_s, ribbons) = (Vec::new(), Vec::new());
-            Chart { label, size: HALF, units, time_s: &series.time_s, band: None, marked_s, stacked, ribbons, lines }
-                .svg()
+            let (time_s, marked_s, ribbons) = (&series.time_s[..], Vec::new(), Vec::new());
+            let (size, band, counted_s) = (HALF, None, None);
+            Chart { label, size, units, time_s, band, marked_s, counted_s, stacked, ribbons, lines }.svg()
         };
         let rates = vec![
             curve("rate of the link", "granted", some(&over_time.capacity_bps)),
@@ -337,9 +348,9 @@ impl<'a> View<'a> {
         }
         let series = &self.results.series;
         let chart = |label, units, stacked, lines| {
-            let (marked_s, ribbons) = (Vec::new(), Vec::new());
-            Chart { label, size: HALF, units, time_s: &series.time_s, band: None, marked_s, stacked, ribbons, lines }
-                .svg()
+            let (time_s, marked_s, ribbons) = (&series.time_s[..], Vec::new(), Vec::new());
+            let (size, band, counted_s) = (HALF, None, None);
+            Chart { label, size, units, time_s, band, marked_s, counted_s, stacked, ribbons, lines }.svg()
         };
         let waiting = Curve {
             name: "waiting".into(),

@@ -6,6 +6,7 @@ use super::chart::{Chart, Curve};
 use super::scale::{RATES, Scale};
 use super::{WIDE, figure, thin};
 use crate::measure::results::PaperMetrics;
+use crate::scenario::Analysis;
 
 /// Left margin of the strip of subflows, the same as in the chart above it.
 const STRIP_LEFT: f64 = 46.0;
@@ -13,8 +14,8 @@ const STRIP_RIGHT: f64 = WIDE.0 - 14.0;
 const STRIP_TOP: f64 = 18.0;
 const STRIP_BASE: f64 = 58.0;
 
-/// The figure; empty without monitor points.
-pub(super) fn section(metrics: &PaperMetrics) -> String {
+/// The figure; empty without monitor points. It shows the whole run, but outages only in the window of analysis.
+pub(super) fn section(metrics: &PaperMetrics, analysis: Option<Analysis>) -> String {
     let points = &metrics.points;
     if points.time_s.is_empty() {
         return String::new();
@@ -29,6 +30,7 @@ pub(super) fn section(metrics: &PaperMetrics) -> String {
         time_s: &points.time_s,
         band: metrics.target_low_bps.zip(metrics.target_high_bps),
         marked_s: metrics.summary.outages_at_s.iter().map(|&at_s| (at_s - metrics.period_s, at_s)).collect(),
+        counted_s: analysis.map(|part| (part.from.as_secs_f64(), part.to.as_secs_f64())),
         stacked: Vec::new(),
         ribbons: Vec::new(),
         lines: vec![
@@ -38,7 +40,7 @@ pub(super) fn section(metrics: &PaperMetrics) -> String {
         ],
     };
     let drawing = format!("{}{}", chart.svg(), subflows(&points.time_s, &points.subflows));
-    figure("Monitor points", &caption(metrics), &legend(metrics), &drawing)
+    figure("Monitor points", &caption(metrics, analysis), &legend(metrics, analysis), &drawing)
 }
 
 /// States whose metrics these are, if there are several connections.
@@ -49,17 +51,26 @@ pub(super) fn first_of(metrics: &PaperMetrics) -> String {
     }
 }
 
-fn caption(metrics: &PaperMetrics) -> String {
+/// Names the window of analysis, as in "10 points in the window of analysis, 5 s to 25 s"; empty without one.
+pub(super) fn in_window(analysis: Option<Analysis>) -> String {
+    let said = |part: Analysis| {
+        format!(" in the window of analysis, {} s to {} s", part.from.as_secs_f64(), part.to.as_secs_f64())
+    };
+    analysis.map_or(String::new(), said)
+}
+
+fn caption(metrics: &PaperMetrics, analysis: Option<Analysis>) -> String {
     let of = first_of(metrics);
     let period = format!("Means over {} s up to each monitor point{of}.", metrics.period_s);
     if metrics.target_bps.is_none() {
         return period;
     }
     let (outages, points) = (metrics.summary.outages, metrics.summary.points);
-    format!("{period} The throughput missed the range around its target at {outages} of {points} points.")
+    let window = in_window(analysis);
+    format!("{period} The throughput missed the range around its target at {outages} of {points} points{window}.")
 }
 
-fn legend(metrics: &PaperMetrics) -> String {
+fn legend(metrics: &PaperMetrics, analysis: Option<Analysis>) -> String {
     let mut items = String::new();
     for (class, name) in
         [("ink", "aggregate throughput"), ("p0", "goodput in order, G3"), ("p1", "goodput of units, G1")]
@@ -71,6 +82,9 @@ fn legend(metrics: &PaperMetrics) -> String {
     }
     if !metrics.summary.outages_at_s.is_empty() {
         items.push_str("<li><i class=\"outage\"></i>outage</li>");
+    }
+    if analysis.is_some() {
+        items.push_str("<li><i class=\"uncounted\"></i>outside the window of analysis: no outages are marked</li>");
     }
     format!("<ul class=\"legend\">{items}</ul>")
 }
@@ -103,6 +117,25 @@ fn subflows(time_s: &[f64], counts: &[u64]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn outages_are_said_to_be_those_of_the_window_of_analysis() {
+        let mut metrics = PaperMetrics { period_s: 2.0, target_bps: Some(3e6), ..PaperMetrics::default() };
+        metrics.points.time_s = vec![2.0, 4.0, 6.0, 8.0];
+        (metrics.points.aggregate_throughput_bps, metrics.points.in_order_goodput_bps) = (vec![1e6; 4], vec![1e6; 4]);
+        metrics.points.unit_goodput_bps = vec![Some(1e6); 4];
+        (metrics.summary.points, metrics.summary.outages) = (2, 2);
+        let shaded = |html: &str| html.matches("<rect class=\"uncounted\"").count();
+        let whole = section(&metrics, None);
+        assert!(whole.contains("at 2 of 2 points.") && shaded(&whole) == 0, "{whole}");
+        let [from, to] = [2, 6].map(units::Duration::from_secs);
+        let part = section(&metrics, Some(Analysis { from, to }));
+        assert!(part.contains("at 2 of 2 points in the window of analysis, 2 s to 6 s."), "{part}");
+        // A quarter of 860 pixels on either side.
+        assert!(part.contains("x=\"46.0\" y=\"24.0\" width=\"215.0\"") && shaded(&part) == 2, "{part}");
+        // At its end nothing is left to shade.
+        assert_eq!(shaded(&section(&metrics, Some(Analysis { from, to: units::Duration::from_secs(8) }))), 1);
+    }
 
     #[test]
     fn the_staircase_holds_each_count_up_to_its_point() {

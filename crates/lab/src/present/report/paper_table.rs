@@ -1,28 +1,32 @@
 //! The papers' metrics as a table.
 
 use super::html::escape;
-use super::monitor::first_of;
+use super::monitor::{first_of, in_window};
 use crate::measure::metrics::{Summary, Totals};
 use crate::measure::results::PaperMetrics;
+use crate::present::metric::Shares;
 use crate::present::quantity;
+use crate::scenario::{Analysis, Scenario};
 
 /// One metric: its name, its value over the monitor points of the analysis, and its value over the whole run.
-struct Row(&'static str, Option<String>, Option<String>);
+struct Row<'a>(&'a str, Option<String>, Option<String>);
 
 /// The section.
-pub(super) fn section(metrics: &PaperMetrics) -> String {
-    let rows: String = rows(metrics).iter().map(Row::html).collect();
+pub(super) fn section(metrics: &PaperMetrics, analysis: Option<Analysis>, scenario: Option<&Scenario>) -> String {
+    let mut rows: String = rows(metrics).iter().map(Row::html).collect();
+    rows += &fairness(metrics, scenario);
+    let window = in_window(analysis);
     let (points, period_s) = (metrics.summary.points, metrics.period_s);
     let (unit, of) = (quantity(metrics.unit_bytes as f64, "B"), first_of(metrics));
     format!(
-        "<section class=\"paper\"><h2>Metrics of the papers</h2><p class=\"note\">Means over {points} monitor points, one every \
+        "<section class=\"paper\"><h2>Metrics of the papers</h2><p class=\"note\">Means over {points} monitor points{window}, one every \
          {period_s} s, and over the whole run{of}. A unit of G1 is {unit}.</p><div class=\"scroll\"><table><thead><tr>\
          <th scope=\"col\">Metric</th><th scope=\"col\">Monitor points</th><th scope=\"col\">Whole run</th></tr></thead>\
          <tbody>{rows}</tbody></table></div></section>"
     )
 }
 
-impl Row {
+impl Row<'_> {
     fn html(&self) -> String {
         let Self(name, points, run) = self;
         if points.is_none() && run.is_none() {
@@ -33,7 +37,7 @@ impl Row {
     }
 }
 
-fn rows(metrics: &PaperMetrics) -> Vec<Row> {
+fn rows(metrics: &PaperMetrics) -> Vec<Row<'static>> {
     let (summary, totals) = (&metrics.summary, &metrics.totals);
     let mut rows = against_target(metrics);
     rows.extend(rates(summary, totals));
@@ -45,16 +49,30 @@ fn rows(metrics: &PaperMetrics) -> Vec<Row> {
         Row("Jitter, mean", summary.jitter_s.map(milliseconds), totals.jitter_s.map(milliseconds)),
         Row("Delay ratio of the paths, peak", summary.delay_ratio_max.map(number), totals.delay_ratio_max.map(number)),
     ]);
-    if metrics.connections.len() > 1 {
-        let count = metrics.connections.len().to_string();
-        rows.push(Row("Connections", None, Some(count)));
-        rows.push(Row("Jain's fairness index", None, metrics.jain_index.map(|index| format!("{index:.3}"))));
-    }
     rows
 }
 
+/// The index where several flows have a share, and whose shares they are.
+fn fairness(metrics: &PaperMetrics, scenario: Option<&Scenario>) -> String {
+    let connections = metrics.connections.len() as u64;
+    let shares = scenario.map_or(Shares { connections, own_flows: 0 }, Shares::of);
+    if shares.count() < 2 {
+        return String::new();
+    }
+    let counted = |count: u64, one: &str, many: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        _ => Some(format!("{count} {many}")),
+    };
+    let own = ("own flow without a demand", "own flows without a demand");
+    let named = [counted(shares.connections, "connection", "connections"), counted(shares.own_flows, own.0, own.1)];
+    let named = named.into_iter().flatten().collect::<Vec<_>>().join(" and ");
+    let index = metrics.jain_index.map(|index| format!("{index:.3}"));
+    Row(&format!("Jain's fairness index of {named}"), None, index).html()
+}
+
 /// Metrics that compare with the target; empty without one.
-fn against_target(metrics: &PaperMetrics) -> Vec<Row> {
+fn against_target(metrics: &PaperMetrics) -> Vec<Row<'static>> {
     let summary = &metrics.summary;
     let (Some(low), Some(high)) = (metrics.target_low_bps, metrics.target_high_bps) else { return Vec::new() };
     let range = format!("{} to {}", quantity(low, "bit/s"), quantity(high, "bit/s"));
@@ -68,7 +86,7 @@ fn against_target(metrics: &PaperMetrics) -> Vec<Row> {
     ]
 }
 
-fn rates(summary: &Summary, totals: &Totals) -> [Row; 5] {
+fn rates(summary: &Summary, totals: &Totals) -> [Row<'static>; 5] {
     let rate = |bps: Option<f64>| bps.map(|bps| quantity(bps, "bit/s"));
     [
         Row("Aggregate throughput", rate(summary.aggregate_throughput_bps), rate(totals.throughput_bps)),
@@ -97,4 +115,41 @@ fn milliseconds(seconds: f64) -> String {
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::results::ConnectionGoodput;
+    use crate::scenario::load;
+
+    #[test]
+    fn fairness_names_the_flows_that_share() {
+        let scenario = |local: &str, workload: &str| {
+            let text = format!(
+                "name = \"x\"\ndescription = \"x\"\nduration = \"4 s\"\nworkload = {workload}\n\
+                 [[relays]]\ncellular = {{ rate = \"3 Mbit/s\", delay = \"5 ms\" }}\nlocal = [{local}]\n"
+            );
+            load("x.toml", &text, &[]).unwrap()
+        };
+        let one = ConnectionGoodput::new(1000, 1.0);
+        let metrics = PaperMetrics { jain_index: Some(0.8), connections: vec![one], ..PaperMetrics::default() };
+        let (bulk, greedy) = ("{ kind = \"bulk\" }", "{ kind = \"tcp\", count = 2 }");
+        let shown = |local: &str, workload: &str| section(&metrics, None, Some(&scenario(local, workload)));
+        let both = shown(greedy, bulk);
+        let row = "Jain's fairness index of 1 connection and 2 own flows without a demand</th><td>-</td><td>0.800</td>";
+        assert!(both.contains(row), "{both}");
+        assert!(shown(greedy, "{ kind = \"none\" }").contains("index of 2 own flows without a demand"));
+        assert!(shown("", "{ kind = \"bulk\", connections = 3 }").contains("index of 3 connections</th>"));
+        assert!(!shown("{ kind = \"tcp\", rate = \"1 Mbit/s\" }", bulk).contains("fairness"));
+    }
+
+    #[test]
+    fn means_are_said_to_be_those_of_the_window_of_analysis() {
+        let [from, to] = [5, 25].map(units::Duration::from_secs);
+        let metrics = PaperMetrics { period_s: 2.0, ..PaperMetrics::default() };
+        let said = section(&metrics, Some(Analysis { from, to }), None);
+        assert!(said.contains("0 monitor points in the window of analysis, 5 s to 25 s, one every 2 s, and"), "{said}");
+        assert!(section(&metrics, None, None).contains("0 monitor points, one every 2 s, and"));
+    }
 }

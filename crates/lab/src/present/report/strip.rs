@@ -52,7 +52,10 @@ fn draw_row(svg: &mut String, row: &Row<'_>, top: f64, time_s: &[f64], x: Scale)
         ROW - 8.0
     );
     let mut from_s = 0.0;
-    for (&to_s, loss) in time_s.iter().zip(thin::averaged(row.loss_ratio, thin::group_of(row.loss_ratio.len()))) {
+    let group = thin::group_of(row.loss_ratio.len());
+    // Windows with few packets count as much as those with many.
+    let averaged = if group > 1 { format!(", the mean of {group} windows") } else { String::new() };
+    for (&to_s, loss) in time_s.iter().zip(thin::averaged(row.loss_ratio, group)) {
         if let Some(loss) = loss.filter(|loss| *loss > 0.0) {
             // The minimum keeps a single lost packet visible.
             let opacity = (0.25 + 0.75 * loss / FULL_RATIO).min(1.0);
@@ -60,7 +63,7 @@ fn draw_row(svg: &mut String, row: &Row<'_>, top: f64, time_s: &[f64], x: Scale)
             let _ = write!(
                 svg,
                 "<rect class=\"{}\" x=\"{start:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{:.1}\" \
-                 fill-opacity=\"{opacity:.2}\"><title>{} at {to_s:.1} s: {:.1} % lost</title></rect>",
+                 fill-opacity=\"{opacity:.2}\"><title>{} at {to_s:.1} s: {:.1} % lost{averaged}</title></rect>",
                 row.class,
                 ROW - 8.0,
                 escape(row.name),
@@ -68,5 +71,23 @@ fn draw_row(svg: &mut String, row: &Row<'_>, top: f64, time_s: &[f64], x: Scale)
             );
         }
         from_s = to_s;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of two windows that share a cell, only one lost packets.
+    #[test]
+    fn a_cell_of_several_windows_says_so() {
+        let drawn = |windows: usize| {
+            let loss_ratio: Vec<Option<f64>> = (0..windows).map(|window| Some((window % 2) as f64)).collect();
+            let time_s: Vec<f64> = (1..=windows).map(|end| end as f64).collect();
+            svg(&time_s, &[Row { name: "a", class: "p0".into(), loss_ratio: &loss_ratio }])
+        };
+        let grouped = drawn(1200);
+        assert!(grouped.contains("<title>a at 2.0 s: 50.0 % lost, the mean of 2 windows</title>"), "{grouped}");
+        assert!(drawn(4).contains("<title>a at 2.0 s: 100.0 % lost</title>"));
     }
 }

@@ -8,27 +8,24 @@ use network::cell::UeState;
 use crate::run::hop::Hop;
 use crate::run::local::LocalCounts;
 
-/// Measures a relay's cellular hop and its owner's flows. `ue` is the relay's part of the network's own cell; without
-/// one, `backlog_bytes` wait in the hop.
+/// Measures a relay's cellular hop and its owner's flows. `ue` is the relay's part of the network's own cell, if there
+/// is one; `backlogged` tells whether data waited in the hop whenever it was looked at since the last measurement.
 pub(in crate::run) fn measurement(
     network: &Network,
     hop: &Hop,
-    backlog_bytes: u64,
+    backlogged: bool,
     ue: Option<&UeState>,
     local: &LocalCounts,
 ) -> Measurement {
     let local_bytes = local.received_packet_bytes();
     let link = match ue {
-        Some(ue) => LinkUse {
-            local_bytes,
-            delivered_bytes: ue.served_bytes,
-            backlogged: ue.queue.bytes > 0,
-            granted: Some(ue.capacity_estimate),
-        },
+        Some(ue) => {
+            LinkUse { local_bytes, delivered_bytes: ue.served_bytes, backlogged, granted: Some(ue.capacity_estimate) }
+        }
         None => LinkUse {
             local_bytes,
             delivered_bytes: network.counters(hop.down_out).left.bytes,
-            backlogged: backlog_bytes > 0,
+            backlogged,
             granted: None,
         },
     };

@@ -61,7 +61,7 @@ fn offers(scenario: &Scenario, index: usize) -> OfferSettings {
     let estimator: Box<dyn CapacityEstimator> = match selection.estimator {
         Estimator::Configured => Box::new(Configured(configured)),
         Estimator::SchedulerShare => Box::new(SchedulerShare(configured)),
-        Estimator::MeasuredDelivery => Box::new(MeasuredDelivery(configured)),
+        Estimator::MeasuredDelivery => Box::new(MeasuredDelivery::new(configured)),
     };
     let energy = relay.energy_nj_per_bit().and_then(EnergyPrice::new).unwrap_or_default();
     let monitor = LinkMonitor::new(RelayId(index as u16), estimator, expected_local(scenario, relay)).paying(energy);
@@ -91,11 +91,13 @@ fn load(scenario: &Scenario, index: usize) -> Option<LoadSettings> {
     })
 }
 
-/// Increase and decrease of the owner's flows: the first AIMD parameters that a flow names, otherwise NewReno's.
+/// Increase and decrease of the owner's flows: the first AIMD parameters that a flow names, otherwise NewReno's, which
+/// are AIMD's defaults too.
 fn aimd(local: &[LocalTraffic]) -> (f64, f64) {
     let specs = local.iter().filter_map(|local| local.congestion.as_ref());
-    let aimd = specs.map(|spec| &spec.0).find(|spec| spec.name == "aimd" && spec.parameters.len() == 2);
-    aimd.map_or((1.0, 0.5), |spec| (spec.parameters[0], spec.parameters[1]))
+    let given = specs.map(|Text(spec)| spec).find(|spec| spec.name == "aimd" && !spec.parameters.is_empty());
+    let value = |at: usize, default: f64| given.and_then(|spec| spec.parameters.get(at)).copied().unwrap_or(default);
+    (value(0, 1.0), value(1, 0.5))
 }
 
 fn passage(agents: &Agents<'_>, index: usize) -> PassageSettings {
@@ -124,7 +126,8 @@ fn legs(scenario: &Scenario, limits: HoldLimits) -> RelayConfig {
         NewsKind::AtOnce => NewsPace::AtOnce,
         NewsKind::Sparing => NewsPace::Sparing,
     };
-    RelayConfig { tcp, buffer_bytes: limits.size_bytes + UNDER_WAY_BYTES, news_pace, ..RelayConfig::default() }
+    let buffer_bytes = limits.size_bytes.saturating_add(UNDER_WAY_BYTES);
+    RelayConfig { tcp, buffer_bytes, news_pace, ..RelayConfig::default() }
 }
 
 /// Rate of a relay's link as the scenario states it; zero if the rate follows a file.
@@ -146,4 +149,34 @@ fn expected_local(scenario: &Scenario, relay: &Relay) -> Rate {
         bps * on * f64::from(local.count) * (1.0 + scenario.header_ratio(local))
     };
     Rate::from_bps(relay.local.iter().filter(begins_at_once).map(rate).sum::<f64>() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use transport::congestion::CONTROLLERS;
+
+    use super::*;
+    use crate::scenario::load;
+
+    #[test]
+    fn owners_flows_have_the_parameters_that_are_given_and_the_defaults_of_others() {
+        let of = |flows: &[&str]| {
+            let flow = |congestion: &&str| format!("{{ kind = \"tcp\", congestion = \"{congestion}\" }}");
+            let flows: Vec<_> = flows.iter().map(flow).collect();
+            let text = format!(
+                "name = \"x\"\nduration = \"5 s\"\nworkload = {{ kind = \"bulk\" }}\n[[relays]]\n\
+                 cellular = {{ rate = \"3 Mbit/s\", delay = \"40 ms\" }}\nlocal = [{}]\n",
+                flows.join(", ")
+            );
+            aimd(&load("x.toml", &text, &[]).unwrap().relays[0].local)
+        };
+        assert_eq!(of(&["aimd(0.7,0.625)"]), (0.7, 0.625));
+        assert_eq!(of(&["aimd(0.7)"]), (0.7, 0.5));
+        let aimd = CONTROLLERS.iter().find(|controller| controller.name == "aimd").unwrap();
+        let defaults: Vec<_> = aimd.build.parameters().iter().map(|parameter| parameter.default).collect();
+        for newreno in [&["aimd"][..], &["newreno"], &[]] {
+            assert_eq!(of(newreno), (defaults[0], defaults[1]));
+        }
+        assert_eq!(of(&["cubic", "aimd", "aimd(0.7)", "aimd(0.2,0.3)"]), (0.7, 0.5));
+    }
 }

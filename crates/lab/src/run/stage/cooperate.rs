@@ -40,9 +40,27 @@ impl Stage {
         }
     }
 
+    /// Notes which cellular links have nothing to send at the end of a window: these are not full.
+    pub(super) fn note_backlogs(&mut self) {
+        let cell = self.media.cell.and_then(|id| self.simulation.network().medium::<Cell>(id));
+        let ues = cell.map(Cell::ues).unwrap_or_default();
+        for index in 0..self.relays.len() {
+            let waits = self.waiting_bytes(index, ues.get(index)) > 0;
+            self.relays[index].backlogged &= waits;
+        }
+    }
+
+    /// Octets that wait for a relay's cellular link towards it.
+    pub(super) fn waiting_bytes(&self, index: usize, ue: Option<&UeState>) -> u64 {
+        ue.map_or_else(|| self.cellular_backlog(index), |ue| ue.queue.bytes)
+    }
+
     fn measure_relay(&mut self, index: usize, ue: Option<&UeState>) {
+        let waits = self.waiting_bytes(index, ue) > 0;
+        // The next period begins.
+        let backlogged = core::mem::replace(&mut self.relays[index].backlogged, waits) && waits;
         let (network, relay) = (self.simulation.network(), &self.relays[index]);
-        let measured = measurement(network, &relay.parts.cellular, self.cellular_backlog(index), ue, &relay.local);
+        let measured = measurement(network, &relay.parts.cellular, backlogged, ue, &relay.local);
         let Some(host) = relay.host else { return };
         self.simulation.with_host(host, |host, now| {
             let Some(host) = host.engine_mut() else { return };

@@ -88,6 +88,8 @@ pub(in crate::run) struct RelayOnStage {
     pub local: LocalCounts,
     /// Its own host, if it has one.
     pub host: Option<HostId>,
+    /// Whether data waited for its cellular link whenever it was looked at since its latest measurement.
+    pub backlogged: bool,
 }
 
 impl Stage {
@@ -124,7 +126,7 @@ impl Stage {
                 backend.carry(index, local::kernel_flows(scenario, index, addresses, &local.counts));
             }
             feed(&mut simulation, topology.media.cell, index, local.feeds)?;
-            relays.push(RelayOnStage { parts, local: local.counts, host });
+            relays.push(RelayOnStage { parts, local: local.counts, host, backlogged: false });
         }
         backend.carry_media(topology.media);
         berths.source.open(&mut simulation, Some(source), backend);
@@ -181,6 +183,7 @@ impl Stage {
             let window_end = end.min(self.simulation.now() + scenario.metrics.window);
             self.run_to(window_end, backend)?;
             self.sample(recorders);
+            self.note_backlogs();
             let (now, delivered_bytes) = (self.simulation.now(), self.delivered.borrow().bytes);
             let in_time = now.as_secs_f64() / scenario.duration.as_secs_f64();
             let done_ratio = in_time.max(delivered_bytes as f64 / total_bytes.max(1) as f64).min(1.0);
@@ -236,10 +239,7 @@ impl Stage {
             };
             self.interrupted |= backend.pass(&mut self.simulation, stop, &goes_on)? == Passed::Interrupted;
             self.catch_up();
-            if let Some((_, relay)) = departure.filter(|(at, _)| *at <= self.simulation.now()) {
-                self.departures.pop();
-                self.depart(relay);
-            }
+            self.depart_due();
             self.hear();
             self.measure();
         }
@@ -261,6 +261,15 @@ impl Stage {
     /// Returns whether a relay has left.
     pub fn is_gone(&self, relay: usize) -> bool {
         self.gone[relay]
+    }
+
+    /// Removes the relays whose time has come: all of them, because a window may end now.
+    fn depart_due(&mut self) {
+        let now = self.simulation.now();
+        while let Some((_, relay)) = self.departures.last().copied().filter(|(at, _)| *at <= now) {
+            self.departures.pop();
+            self.depart(relay);
+        }
     }
 
     /// Removes a relay with all packets under way to it.

@@ -75,16 +75,19 @@ impl Stage {
         let wlan = self.media.wlan.and_then(|id| network.medium::<Wlan>(id));
         // The cell still serves relays that left; they have nothing to offer.
         let capacity_bps = |ue: &UeState| if self.is_gone(index) { 0.0 } else { ue.capacity_estimate.as_bps() as f64 };
+        // What a relay held when it left is lost.
+        let held_bytes = |relay: &RelayAgent| if self.is_gone(index) { Some(0) } else { relay.held_bytes() };
         RelaySample {
             carried_bytes,
             capacity_bps: ue.map(capacity_bps),
             could_carry_bits: relay.parts.cellular.down_capacity.as_ref().map(|capacity| capacity.bits_until(now)),
-            cellular_queue_bytes: ue.map_or_else(|| self.cellular_backlog(index), |ue| ue.queue.bytes),
+            cellular_queue_bytes: self.waiting_bytes(index, ue),
             wifi_queue_bytes: wlan.map_or_else(|| self.wifi_backlog(index), |wlan| wlan.queued(station(index)).bytes),
-            hold_queue_bytes: self.relay_agent(index).and_then(RelayAgent::held_bytes).filter(|_| self.holds),
+            hold_queue_bytes: self.relay_agent(index).and_then(held_bytes).filter(|_| self.holds),
             local_demand_bytes: relay.local.demanded_bytes(),
             local_received_bytes: relay.local.received_bytes(),
             local_taken_bytes: relay.local.taken_packet_bytes(),
+            lends_bps: self.relay_agent(index).and_then(RelayAgent::lends).map(|rate| rate.as_bps() as f64),
         }
     }
 

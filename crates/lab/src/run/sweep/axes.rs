@@ -30,6 +30,13 @@ pub(super) fn changes_of(index: usize, variant: &Variant) -> Vec<Override> {
     variant.set.iter().filter_map(change).collect()
 }
 
+/// What the case of `scenario` with this variant at this point changes.
+pub(crate) fn changes_of_case(scenario: &Scenario, variant: &str, point: &[(String, String)]) -> Vec<Override> {
+    let variants = scenario.variants.iter().enumerate().filter(|(_, known)| known.name == variant);
+    let points = point.iter().filter_map(|(path, value)| format!("{path}={value}").parse().ok());
+    variants.flat_map(|(index, variant)| changes_of(index, variant)).chain(points).collect()
+}
+
 /// The axes of the grid. An axis that an override sets as a whole has only that value.
 pub(super) fn axes(scenario: &Scenario, overrides: &[Override]) -> Vec<Axis> {
     let axis = |(key, values): (&String, &Vec<Value>)| {

@@ -88,7 +88,7 @@ fn begin(sha256: &str) -> &str {
 }
 
 /// What variants of the same name set differently in two scenarios as JSON.
-pub fn variant_differences(both: [&Value; 2]) -> Vec<Difference> {
+fn variant_differences(both: [&Value; 2]) -> Vec<Difference> {
     unequal(&both.map(of_variants))
 }
 

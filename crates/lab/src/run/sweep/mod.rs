@@ -24,8 +24,9 @@ mod record;
 mod samples;
 mod workers;
 
+pub(crate) use axes::changes_of_case;
 pub use choice::{ChoiceError, choose};
-pub use difference::{Difference, changed_files, differences, variant_differences};
+pub use difference::{Difference, changed_files, differences};
 pub use journal::{Journal, JournalError, read_journal};
 pub(crate) use plan::described;
 pub use plan::{Case, Job, ONLY_VARIANT, Plan, PlanError};

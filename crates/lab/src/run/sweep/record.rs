@@ -130,6 +130,27 @@ mod tests {
     use super::*;
     use crate::scenario::load_file;
 
+    /// If the column of a relay without a subflow were missing, a mean over runs would be one over those in which it
+    /// had one.
+    #[test]
+    fn a_relay_without_a_subflow_has_carried_nothing() {
+        let throughputs = |workload: &str| {
+            let text = format!(
+                "name = \"x\"\nduration = \"2 s\"\nworkload = {{ kind = \"{workload}\" }}\n\
+                 connection = {{ mptcp = false }}\n[[relays]]\ncount = 2\n\
+                 cellular = {{ rate = \"1 Mbit/s\", delay = \"5 ms\" }}\n"
+            );
+            let scenario = crate::scenario::load("x.toml", &text, &[]).unwrap();
+            let results = crate::run::run(&scenario, None, &mut |_| {}).unwrap().results;
+            let values = crate::measure::values(&scenario, &results);
+            let names = results.relays.iter().map(|relay| format!("path.{}.throughput_bps", relay.name));
+            names.map(|name| values.get(&name).copied()).collect::<Vec<_>>()
+        };
+        let [first, second] = throughputs("bulk")[..] else { panic!("two relays") };
+        assert!(first.unwrap() > 5e5 && second == Some(0.0), "{first:?} {second:?}");
+        assert_eq!(throughputs("none"), [None, None], "there is no connection");
+    }
+
     #[test]
     fn what_the_files_of_a_scenario_hold_belongs_to_its_runs() {
         let directory = tempfile::tempdir().unwrap();

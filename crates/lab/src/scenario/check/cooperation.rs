@@ -1,6 +1,7 @@
 //! Checks the target, the metrics that follow from it, and the cooperation of relays.
 
 use cooperation::bandwidth_sharing::RATIO_MAX;
+use cooperation::forwarding::range::Threshold;
 use cooperation::relay_selection::energy::EnergyPrice as Price;
 use cooperation::relay_selection::{self, EPSILON_MIN, EXACT_RELAYS_MAX, Exact, RelaySelector, SelectorSettings};
 use transport::SUBFLOWS_CAP;
@@ -235,9 +236,10 @@ fn check_forwarding(scenario: &Scenario, found: &mut Vec<Complaint>) {
         let problem = format!("supports only one connection, not {}", scenario.workload.connections);
         found.push(Complaint::new(field, problem, "write workload.connections = 1"));
     }
-    if forwarding.threshold.value() == 0.0 {
+    if Threshold::new(forwarding.threshold.value()).is_none() {
         let problem = "moves the range on before any of it has arrived";
-        found.push(Complaint::new(format!("{field}.threshold"), problem, "write more than \"0 %\"; \"95 %\" is usual"));
+        let remedy = "a share of \"0.0001 %\" is the least; \"95 %\" is usual";
+        found.push(Complaint::new(format!("{field}.threshold"), problem, remedy));
     }
     let range_packets = format!("{field}.range_packets");
     if forwarding.range_packets == Some(0) {
@@ -248,16 +250,25 @@ fn check_forwarding(scenario: &Scenario, found: &mut Vec<Complaint>) {
     }
 }
 
+/// Returns what is wrong with the bounds of the delay ratio, if anything is.
+fn problem_of_bounds(eta_min: f64, eta_max: f64) -> Option<String> {
+    for (name, eta) in [("eta_min", eta_min), ("eta_max", eta_max)] {
+        if !eta.is_finite() {
+            return Some(format!("{name} = {eta} is not a number"));
+        }
+    }
+    if eta_min < 1.0 {
+        return Some(format!("eta_min = {eta_min} is below 1: the largest delay is never below the smallest"));
+    }
+    (eta_min >= eta_max).then(|| format!("no delay ratio lies between {eta_min} and {eta_max}"))
+}
+
 fn check_modules(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let cooperation = &scenario.cooperation;
     check_forwarding(scenario, found);
     if let Some(acc) = &cooperation.adaptive_congestion {
         let field = "cooperation.adaptive_congestion";
-        if !(acc.eta_min >= 1.0 && acc.eta_min < acc.eta_max && acc.eta_max.is_finite()) {
-            let problem = match acc.eta_max.is_finite() {
-                true => format!("no delay ratio lies between {} and {}", acc.eta_min, acc.eta_max),
-                false => format!("eta_max = {} is not a number", acc.eta_max),
-            };
+        if let Some(problem) = problem_of_bounds(acc.eta_min, acc.eta_max) {
             found.push(Complaint::new(field, problem, "write 1 <= eta_min < eta_max, both finite"));
         }
         if acc.reductions_max == 0 {

@@ -13,14 +13,8 @@ pub(super) const DELAY_MAX: Duration = Duration::from_secs(10);
 /// Smallest MTU that every sender finds without an answer from the router, unless its own MTU is as small (RFC 8899
 /// section 5.1.2).
 const SILENT_MTU_MIN: ByteCount = ByteCount(1280);
-/// Maximum rate of a trace; its size in memory grows with the rate.
-const TRACE_RATE_MAX: Rate = Rate::from_mbps(1000);
-/// Minimum rate of a trace: below it, one packet takes longer than a second.
-const TRACE_RATE_MIN: Rate = Rate::from_bps(12_000);
 /// Maximum mean length of bursts, packets: a link of some Mbit/s carries that many in an hour.
 const BURST_MAX: f64 = 1e6;
-/// Maximum period of a trace; its size in memory grows with the period.
-const TRACE_PERIOD_MAX: Duration = Duration::from_secs(600);
 
 /// Refuses bounds in the wrong order.
 pub(super) fn refuse_bounds<T: Copy + PartialOrd + core::fmt::Display>(
@@ -147,34 +141,6 @@ fn check_rate(rate: Rate, field: &str, found: &mut Vec<Complaint>) {
 }
 
 fn check_rate_model(model: &RateModel, field: &str, found: &mut Vec<Complaint>) {
-    let generated = model.describes_a_generated_trace();
-    if model.trace.is_some() {
-        if generated {
-            let remedy = "keep `trace`, or remove it and keep the fields of a generated rate";
-            found.push(Complaint::new(format!("{field}.trace"), "contradicts a generated rate", remedy));
-        }
-        return;
-    }
-    if model.offset.is_some() {
-        let remedy = "remove it: the seed draws the whole rate already";
-        found.push(Complaint::new(format!("{field}.offset"), "is only for a recorded trace", remedy));
-    }
-    let Some(generator) = model.generator() else {
-        let remedy = "add `mean = \"3 Mbit/s\"`, or `trace = \"file\"` for a recorded one";
-        return found.push(Complaint::new(format!("{field}.mean"), "is missing", remedy));
-    };
-    if generator.mean_rate < TRACE_RATE_MIN || generator.mean_rate > TRACE_RATE_MAX {
-        let problem = format!("{} is out of range for a generated trace", generator.mean_rate);
-        let remedy = format!("write a rate from \"{TRACE_RATE_MIN}\" to \"{TRACE_RATE_MAX}\"");
-        found.push(Complaint::new(format!("{field}.mean"), problem, remedy));
-    }
-    if generator.outage_interval == Some(Duration::ZERO) {
-        let remedy = "remove it to have no outages, or write a time above zero";
-        found.push(Complaint::new(format!("{field}.outage_interval"), "there is no time between outages", remedy));
-    }
-    if generator.duration < Duration::from_secs(1) || generator.duration > TRACE_PERIOD_MAX {
-        let problem = format!("{} is out of range for the length of a trace", generator.duration);
-        let remedy = format!("write a time from \"1 s\" to \"{TRACE_PERIOD_MAX}\"");
-        found.push(Complaint::new(format!("{field}.period"), problem, remedy));
-    }
+    let problems = model.problems().into_iter();
+    found.extend(problems.map(|(name, problem, remedy)| Complaint::new(format!("{field}.{name}"), problem, remedy)));
 }

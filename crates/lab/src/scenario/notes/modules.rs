@@ -1,9 +1,9 @@
-//! Settings of the cooperation modules that need another setting to do anything.
+//! Settings of the cooperation modules that need another setting to do anything, or what they should.
 
-use crate::scenario::{BandwidthSharing, RangeShareKind, RelayMode, Scenario};
+use crate::scenario::{BandwidthSharing, RangeShareKind, RelayMode, Scenario, WorkloadKind};
 
 pub(super) fn notes(scenario: &Scenario) -> impl Iterator<Item = String> {
-    [shares(scenario), relay_delays(scenario), measured(scenario)].into_iter().flatten()
+    [shares(scenario), relay_delays(scenario), measured(scenario), discount(scenario)].into_iter().flatten()
 }
 
 /// Without selection, the destination asks no relay for an offer.
@@ -43,6 +43,21 @@ fn measured(scenario: &Scenario) -> Option<String> {
         format!(
             "cooperation.bandwidth_sharing: {} {verb} nothing beside fixed, which gives the signal of every relay",
             idle.join(" and ")
+        )
+    })
+}
+
+/// The destination cannot tell a relay that delivers little from a source that sends little.
+fn discount(scenario: &Scenario) -> Option<String> {
+    let (selection, kind) = (&scenario.cooperation.selection, scenario.workload.kind);
+    let pauses = matches!(kind, WorkloadKind::Video | WorkloadKind::Requests);
+    let is_meant = ["cooperation.selection.discount", "workload.kind"];
+    let may_mislead = selection.discount && selection.method.steers() && pauses;
+    (may_mislead && !is_meant.iter().any(|field| scenario.varies(field))).then(|| {
+        format!(
+            "cooperation.selection.discount: with kind = \"{}\" the source pauses, so relays that could carry more deliver \
+             less than half of what they advertise, and are believed less until they deliver it",
+            kind.name()
         )
     })
 }

@@ -1,6 +1,6 @@
 //! Resource scheduling: which UE gets which resource block groups of a TTI.
 //!
-//! A new scheduler needs one file here and one line in [`RESOURCE_SCHEDULERS`].
+//! A new scheduler is one file, declared here, and one line in [`RESOURCE_SCHEDULERS`].
 
 mod blind_equal_throughput;
 mod grants;

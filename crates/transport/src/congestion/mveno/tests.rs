@@ -248,3 +248,17 @@ fn a_window_that_nothing_fills_stays() {
     let paths = [path(0, 10)];
     assert_eq!(with_subflows(MVeno::new(), &paths).on_ack(&idle_ack(0, MSS), Paths(&paths)), WindowStep::ZERO);
 }
+
+/// Slow start ends in the middle of a round, in which its window was largest.
+#[test]
+fn the_largest_window_is_the_one_that_a_loss_or_a_time_out_ends() {
+    let on_loss: fn(&mut MVeno, Paths<'_>) -> u64 = |mveno, paths| mveno.on_loss(&loss(0), paths);
+    let on_rto: fn(&mut MVeno, Paths<'_>) -> u64 = |mveno, paths| mveno.on_rto(SubflowId(0), Instant::ZERO, paths);
+    for end in [on_loss, on_rto] {
+        let mut mveno = with_subflows(MVeno::new(), &[path(0, 80)]);
+        round(&mut mveno, &path(0, 80), &[path(0, 80)]);
+        end(&mut mveno, Paths(&[path(0, 110)]));
+        round(&mut mveno, &path(0, 55), &[path(0, 55)]);
+        assert_eq!(mveno.subflows.get_mut(SubflowId(0)).last.unwrap().cwnd_max, 110 * MSS);
+    }
+}

@@ -43,9 +43,13 @@ impl Sender {
         segment
     }
 
-    fn hear(&mut self, mut segment: Segment) -> crate::tcp::arrival::Arrival {
+    fn hear(&mut self, segment: Segment) -> crate::tcp::arrival::Arrival {
+        self.hear_at(segment, START)
+    }
+
+    fn hear_at(&mut self, mut segment: Segment, now: Instant) -> crate::tcp::arrival::Arrival {
         let mut arrival = Default::default();
-        self.0.on_segment(&mut segment, START, &mut arrival);
+        self.0.on_segment(&mut segment, now, &mut arrival);
         arrival
     }
 
@@ -57,9 +61,13 @@ impl Sender {
     }
 
     fn write(&mut self, bytes: u32) {
+        self.write_at(bytes, START);
+    }
+
+    fn write_at(&mut self, bytes: u32, now: Instant) {
         let payload = Payload::Pattern(Pattern { stream: 1, offset: 0, len: bytes });
         self.0.push(Chunk { label: Label::NONE, payload });
-        assert_eq!(self.transmit(START), 1);
+        assert_eq!(self.transmit(now), 1);
     }
 
     /// Sends so many octets, 16 MiB at a time, which arrive.
@@ -119,4 +127,26 @@ fn a_probe_waits_for_a_delayed_ack_of_one_packet() {
         let wait = sender.0.timers.deadline(Timer::TailProbe).saturating_since(START);
         assert_eq!(wait, Duration::from_millis(wait_ms), "{bytes} octets");
     }
+}
+
+/// Idle time lasts from the ACK of the last data to the next data. The first ACK of these tells of it, and only that
+/// one.
+#[test]
+fn an_ack_tells_how_long_nothing_was_outstanding_before_its_data() {
+    let mut sender = Sender::new(true, false);
+    let at = |millis| START + Duration::from_millis(millis);
+    let mut idle_before_ack = |written_ms: &[u64], acked_ms: &[u64]| {
+        written_ms.iter().for_each(|millis| sender.write_at(1000, at(*millis)));
+        let mut ack = sender.segment(Flags::default());
+        ack.ack = ack.ack - 1000 * (acked_ms.len() as u32 - 1);
+        let mut idle = Vec::new();
+        for millis in acked_ms {
+            idle.push(sender.hear_at(ack.clone(), at(*millis)).ack.idle.as_millis());
+            ack.ack += 1000;
+        }
+        idle
+    };
+    assert_eq!(idle_before_ack(&[30, 40], &[100, 120]), [30, 0], "since the handshake");
+    assert_eq!(idle_before_ack(&[120], &[220]), [0], "the ACK let it go");
+    assert_eq!(idle_before_ack(&[60_220, 60_230], &[60_320, 60_330]), [60_000, 0]);
 }

@@ -38,8 +38,8 @@ const CAUSES: &[(&str, &str)] = &[
     ),
     (
         "C26",
-        "under constant traffic, ACC gives only 3 % of G1 as shipped (C14), so the steps of rho cost 0.1 and 0.4 %, less than seeds \
-         differ; elsewhere the first costs at most 7 %, and the second costs less, not more, in 19 of 25 conditions",
+        "under constant traffic, ACC gives only 3 % of G1 as shipped (C14), so the steps of rho change goodput by 0.5 % at most, less \
+         than seeds differ; elsewhere the first costs at most 7 %, and the second costs less, not more, in 19 of 25 conditions",
     ),
     (
         "C31",

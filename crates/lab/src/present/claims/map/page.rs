@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::table::{figure, shown};
+use super::super::table::{WITHOUT_CHANCE, figure, shown};
 use super::super::{Finding, users};
 use super::text::verdict;
 use super::{Map, Place, Reading, Row, Square, State};
@@ -76,8 +76,8 @@ fn difference_of(name: &str, difference: Option<users::Difference>) -> String {
     let (without, with) = (figure(difference.without), figure(difference.with));
     let faulty = faulty(difference.faulty_runs);
     format!(
-        "<li>{name}, {} seeds{faulty}: without {without}, with <b>{with}</b>{interval}{p_value}</li>",
-        difference.seeds
+        "<li>{name}, {}{faulty}: without {without}, with <b>{with}</b>{interval}{p_value}</li>",
+        seeds(difference.seeds)
     )
 }
 
@@ -124,7 +124,11 @@ fn square_of(square: &Square) -> String {
 fn reading_of(name: &str, reading: &Reading) -> String {
     let findings: String = reading.findings.iter().map(finding_of).collect();
     let faulty = faulty(reading.faulty_runs);
-    format!("<p>{name}, {} seeds{faulty}</p><ul>{findings}</ul>", reading.seeds)
+    format!("<p>{name}, {}{faulty}</p><ul>{findings}</ul>", seeds(reading.seeds))
+}
+
+fn seeds(count: usize) -> String {
+    if count == 1 { "1 seed".into() } else { format!("{count} seeds") }
 }
 
 fn faulty(runs: usize) -> String {
@@ -140,7 +144,8 @@ fn finding_of(finding: &Finding) -> String {
         Some(false) => "does not hold",
         None => "shown",
     };
-    format!("<li>{}: <b>{measured}</b>{interval}{p_value}: {holds}</li>", escape(&finding.what))
+    let chance = if finding.without_chance { format!(" ({WITHOUT_CHANCE})") } else { String::new() };
+    format!("<li>{}: <b>{measured}</b>{interval}{p_value}: {holds}{chance}</li>", escape(&finding.what))
 }
 
 fn class(state: State) -> &'static str {
@@ -179,6 +184,16 @@ mod tests {
             html.contains("2 / 0 of 2 distinct conditions") && html.contains("10 seeds, 1 runs with faults: "),
             "{html}"
         );
+    }
+
+    #[test]
+    fn what_all_seeds_repeat_is_said() {
+        let mut repeated = looked(0.9, 0.9);
+        repeated.at.seeds = 1;
+        repeated.at.findings[0].without_chance = true;
+        let html = to_html(&map(&[looked(0.9, 0.9), repeated]));
+        assert!(html.contains("<p>explored, 20 seeds</p>") && html.contains("<p>explored, 1 seed</p>"), "{html}");
+        assert_eq!(html.matches("does not hold (nothing is random here: all seeds gave the same run)").count(), 1);
     }
 
     #[test]

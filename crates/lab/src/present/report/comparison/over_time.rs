@@ -31,11 +31,11 @@ pub(super) fn section(view: &Comparison<'_>) -> String {
         let quantities: [(&str, Steps); 2] =
             [("Throughput", |course| &course.throughput_bps), ("Goodput in order", |course| &course.goodput_bps)];
         for (title, steps) in quantities {
-            let target = view.plan.cases[column.cases[0]].scenario.target.filter(|_| title == "Throughput");
-            let drawing = chart(view, title, &column.cases, steps, target);
+            let targets = if title == "Throughput" { Targets::of(view, &column.cases) } else { Targets::None };
+            let drawing = chart(view, title, &column.cases, steps, targets);
             figures += &figure(
                 &format!("{title} over time"),
-                &(caption(view, &place, target) + &part),
+                &(caption(view, &place, targets) + &part),
                 &mark::legend(&view.layout.variants),
                 &drawing,
             );
@@ -44,13 +44,39 @@ pub(super) fn section(view: &Comparison<'_>) -> String {
     format!("<div class=\"pairs\">{figures}</div>")
 }
 
-fn caption(view: &Comparison<'_>, place: &str, target: Option<Target>) -> String {
+/// The targets of several variants.
+#[derive(Clone, Copy)]
+enum Targets {
+    None,
+    Same(Target),
+    Different,
+}
+
+impl Targets {
+    fn of(view: &Comparison<'_>, cases: &[usize]) -> Self {
+        // Whether the source is paced does not change the range.
+        let range = |target: &Option<Target>| target.map(|target| (target.bit_rate, target.tolerance));
+        let mut targets = cases.iter().map(|case| view.plan.cases[*case].scenario.target);
+        let first = targets.next().flatten();
+        match first {
+            _ if targets.any(|target| range(&target) != range(&first)) => Self::Different,
+            Some(target) => Self::Same(target),
+            None => Self::None,
+        }
+    }
+}
+
+fn caption(view: &Comparison<'_>, place: &str, targets: Targets) -> String {
     let ribbon = if view.layout.variants.len() <= RIBBONS_MAX { ", with 95 % intervals" } else { "" };
-    let range = if target.is_some() { " Shaded: the range around the target." } else { "" };
+    let range = match targets {
+        Targets::None => "",
+        Targets::Same(_) => " Shaded: the range around the target.",
+        Targets::Different => " The variants have different targets, so no range is shaded.",
+    };
     format!("Means over the seeds{place}{ribbon}.{range}")
 }
 
-fn chart(view: &Comparison<'_>, title: &str, cases: &[usize], steps: Steps, target: Option<Target>) -> String {
+fn chart(view: &Comparison<'_>, title: &str, cases: &[usize], steps: Steps, targets: Targets) -> String {
     let courses = view.courses();
     let grids: Vec<Grid> = cases.iter().map(|case| Grid::of(view, *case, &courses[*case], steps)).collect();
     // Of variants with the same steps, runs that ended sooner count as zero from then on.
@@ -75,12 +101,16 @@ fn chart(view: &Comparison<'_>, title: &str, cases: &[usize], steps: Steps, targ
             ribbons.push(Ribbon { class, low, high: values(Interval::high) });
         }
     }
-    let band = target.map(|target| {
-        let (rate, theta) = (target.bit_rate.as_bps() as f64, target.tolerance.value());
-        (rate * (1.0 - theta), rate * (1.0 + theta))
-    });
-    let (stacked, marked_s) = (Vec::new(), Vec::new());
-    Chart { label: title, size: HALF, units: RATES, time_s: &time_s, band, marked_s, stacked, ribbons, lines }.svg()
+    let band = match targets {
+        Targets::Same(target) => {
+            let (rate, theta) = (target.bit_rate.as_bps() as f64, target.tolerance.value());
+            Some((rate * (1.0 - theta), rate * (1.0 + theta)))
+        }
+        Targets::None | Targets::Different => None,
+    };
+    let (label, size, units, time_s) = (title, HALF, RATES, &time_s[..]);
+    let (stacked, marked_s, counted_s) = (Vec::new(), Vec::new(), None);
+    Chart { label, size, units, time_s, band, marked_s, counted_s, stacked, ribbons, lines }.svg()
 }
 
 /// The steps of the runs of one case.

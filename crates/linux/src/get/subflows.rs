@@ -14,9 +14,9 @@ use transport::path_manager::LocalAddress;
 use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowStats};
 use units::{Duration, Instant};
 
-/// What the guard knows of a download's subflows.
+/// The subflows of a download.
 #[derive(Debug)]
-pub struct Guard {
+pub struct Subflows {
     connection: ConnectionId,
     bulk: Bulk,
     told: Told,
@@ -27,13 +27,13 @@ pub struct Guard {
     /// Addresses of each uplink.
     uplinks: Vec<Vec<IpAddr>>,
     next_at: Option<Instant>,
-    /// When the guard last looked, unless it has rested since.
+    /// When they were last looked at, unless they have rested since.
     settled_at: Option<Instant>,
 }
 
-impl Guard {
-    /// Creates the guard of a connection whose handshake took `rtt`. It looks from `now` on: an additional subflow may
-    /// be the shorter path for the answer.
+impl Subflows {
+    /// Takes on the subflows of a connection whose handshake took `rtt`. It looks at them from `now` on: an additional one
+    /// may be the shorter path for the answer.
     pub fn new(connection: ConnectionId, rtt: Duration, now: Instant) -> Self {
         Self {
             connection,

@@ -17,8 +17,10 @@ use units::{Duration, Instant};
 use super::Proxy;
 use super::session::Session;
 
-/// Maximum number of clients that are examined in one round: those that have been watched longest.
+/// Maximum number of clients that are examined in one round; more than that take turns.
 const LOOKS_MAX: usize = 16;
+/// Maximum number of rounds in the time of one, if clients take turns.
+const ROUNDS_MAX: usize = 4;
 /// If a busy connection has no subflow over an uplink for this long, it begins the join again, and then after twice as
 /// long: the attempts within a join become rarer and rarer, and an unstable uplink may be away at each of them.
 const JOIN_PATIENCE: Duration = Duration::from_secs(3);
@@ -49,24 +51,38 @@ impl Lack {
 
 impl Proxy {
     /// Examines connections whose octets move.
-    pub(super) fn guard(&mut self, endpoint: &mut Endpoint, now: Instant) {
+    pub(super) fn examine_watched(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for ip in self.held_back.due(now) {
             self.renew(ip, endpoint, now);
         }
         self.pauses.note_strays(endpoint);
         self.leave_losers(endpoint, now);
         let (mut looks, mut next_at) = (0, now + PERIOD);
-        for token in self.watched.clone() {
+        for token in self.in_turn() {
             let Some(key) = self.key_of(token).filter(|_| looks < LOOKS_MAX) else { continue };
             if !self.look(key, endpoint, now) {
                 continue;
             }
             looks += 1;
+            self.examined = Some(token);
             let wanted_at = self.sessions[key].server.as_ref().and_then(|server| server.harm.next_at());
             next_at = wanted_at.filter(|at| *at > now).map_or(next_at, |at| next_at.min(at));
         }
+        if looks == LOOKS_MAX {
+            // Whoever waits for the next round is looked at as often as the others, or nearly: a late look judges nobody.
+            let rounds = self.watched.len().div_ceil(LOOKS_MAX).min(ROUNDS_MAX) as u64;
+            next_at = next_at.min(now + Duration::from_nanos(PERIOD.as_nanos() / rounds));
+        }
         let is_idle = self.watched.is_empty() && self.losers.is_empty();
-        self.guard_at = (!is_idle).then_some(next_at);
+        self.examine_at = (!is_idle).then_some(next_at);
+    }
+
+    /// Returns the watched clients, beginning behind the one that was examined last.
+    fn in_turn(&self) -> Vec<u64> {
+        let mut tokens = self.watched.clone();
+        let last = self.examined.and_then(|last| tokens.iter().position(|token| *token == last));
+        tokens.rotate_left(last.map_or(0, |place| place + 1));
+        tokens
     }
 
     /// Drops what made an uplink late, or kept subflows from joining over it: the owner of a relay's link no longer

@@ -1,0 +1,199 @@
+//! The settings in which runs that are compared differ: what a variant or a point of the grid decides is the same on
+//! both sides, whatever the scenarios as written say there.
+
+use serde_json::Value;
+
+use super::{Key, Kind, Side};
+use crate::run::sweep::{Difference, changes_of_case, differences};
+use crate::scenario::{FieldPath, Override, Scenario};
+
+/// The differences of all `pairs` of cases; without any, of the scenarios as written.
+pub(super) fn settings(sides: [&Side; 2], pairs: &[(&Key, &Key)]) -> Vec<Difference> {
+    // Settings of another version may not be readable: what variants and points change is then unknown on one side.
+    if pairs.is_empty() || !sides.into_iter().all(is_readable) {
+        return differences(sides.map(|side| &side.settings));
+    }
+    let mut found: Vec<Difference> = Vec::new();
+    for (a, b) in pairs {
+        let all = of_pair([Case::new(sides[0], a), Case::new(sides[1], b)]);
+        found.extend(all.into_iter().filter(|difference| !found.contains(difference)).collect::<Vec<_>>());
+    }
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found
+}
+
+fn is_readable(side: &Side) -> bool {
+    side.kind == Kind::Run || serde_json::from_value::<Scenario>(side.settings.clone()).is_ok()
+}
+
+/// The runs of one side with a variant at a point.
+struct Case {
+    /// Their settings.
+    settings: Value,
+    /// The variant, if the side is a sweep, and the fields that it sets.
+    variant: Option<(String, Vec<FieldPath>)>,
+    /// Whether the variant or the point decides how many relays there are.
+    counts_relays: bool,
+}
+
+impl Case {
+    fn new(side: &Side, (variant, point): &Key) -> Self {
+        let as_written = Self { settings: side.settings.clone(), variant: None, counts_relays: false };
+        if side.kind == Kind::Run {
+            return as_written;
+        }
+        let Ok(written) = serde_json::from_value::<Scenario>(side.settings.clone()) else { return as_written };
+        let changes = changes_of_case(&written, variant, point);
+        let changed = written.changed(&changes).and_then(|scenario| serde_json::to_value(scenario).ok());
+        let of_variant = changes_of_case(&written, variant, &[]).iter().map(|change| change.path().clone()).collect();
+        Self {
+            settings: changed.unwrap_or(as_written.settings),
+            variant: Some((variant.clone(), of_variant)),
+            counts_relays: changes.iter().any(Override::counts_relays),
+        }
+    }
+
+    fn relays(&self) -> usize {
+        self.settings.get("relays").and_then(Value::as_array).map_or(0, Vec::len)
+    }
+}
+
+/// Settings that differ between two cases. If sweeps have the same variant, it says what the variant sets.
+fn of_pair(mut cases: [Case; 2]) -> Vec<Difference> {
+    if cases.iter().any(|case| case.counts_relays) && cases[0].relays() != cases[1].relays() {
+        // A sweep states the relays as written, not as many as the case has: which one is which is unknown.
+        for case in &mut cases {
+            case.settings.as_object_mut().and_then(|all| all.remove("relays"));
+        }
+    }
+    let [a, b] = &cases;
+    let mut found = differences([&a.settings, &b.settings]);
+    if let (Some((name, set)), Some((other, set_too))) = (&a.variant, &b.variant) {
+        let is_set = |path: &FieldPath| set.iter().chain(set_too).any(|own| own.overlaps(path));
+        for difference in found.iter_mut().filter(|_| name == other) {
+            if difference.path.parse().is_ok_and(|path| is_set(&path)) {
+                difference.path += &format!(" of the variant \"{name}\"");
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Contrast;
+    use super::*;
+    use crate::run::sweep::{ONLY_VARIANT, Plan, Record, choose};
+    use crate::scenario::load;
+
+    const TEXT: &str = "name = \"x\"\nduration = \"1 s\"\nworkload = { kind = \"generated\", size = \"8 MB\" }\n\
+        connection = { congestion = \"cubic\" }\n\
+        [[relays]]\ncellular = { rate = \"3 Mbit/s\", delay = \"5 ms\" }\n\
+        [[variants]]\nname = \"LIA\"\nset = { \"connection.congestion\" = \"lia\" }\n\
+        [[variants]]\nname = \"OLIA\"\nset = { \"connection.congestion\" = \"olia\" }\n";
+    const GRID: &str = "[sweep.grid]\n\"workload.size\" = [\"8 MB\", \"1000 kB\"]\n";
+
+    fn side(kind: Kind, settings: Value, records: Vec<Record>) -> Side {
+        Side {
+            path: "x".into(),
+            kind,
+            scenario: "x".into(),
+            version: "1".into(),
+            backend: "simulator".into(),
+            overrides: Vec::new(),
+            settings,
+            files: Vec::new(),
+            records,
+        }
+    }
+
+    fn record(variant: &str, point: &[(String, String)]) -> Record {
+        Record { variant: variant.into(), point: point.into(), seed: 1, ..Record::default() }
+    }
+
+    fn sweep(text: &str, changes: &[&str]) -> Side {
+        let changes: Vec<Override> = changes.iter().map(|text| text.parse().unwrap()).collect();
+        let plan = Plan::new(|changes| load("x.toml", text, changes), &changes, None).unwrap();
+        let records = plan.cases.iter().map(|case| record(&case.variant, &case.point)).collect();
+        side(Kind::Sweep, serde_json::to_value(&plan.scenario).unwrap(), records)
+    }
+
+    fn run(text: &str, variant: Option<&str>, changes: &[&str]) -> Side {
+        let changes: Vec<Override> = changes.iter().map(|text| text.parse().unwrap()).collect();
+        let scenario = choose(|changes| load("x.toml", text, changes), variant, &changes).unwrap();
+        let record = record(variant.unwrap_or(ONLY_VARIANT), &[]);
+        side(Kind::Run, serde_json::to_value(&scenario).unwrap(), vec![record])
+    }
+
+    /// The settings that are named, each with both values, and the number of cases that are compared.
+    fn named(a: Side, b: Side) -> (Vec<String>, usize) {
+        let contrast = Contrast::new(a, b);
+        let value = |value: &Option<String>| value.clone().unwrap_or("-".into());
+        let named = contrast.settings.iter().map(|difference| {
+            format!("{}: {}, {}", difference.path, value(&difference.values[0]), value(&difference.values[1]))
+        });
+        (named.collect(), contrast.cases.len())
+    }
+
+    #[test]
+    fn what_the_point_or_the_variant_decides_is_no_difference() {
+        let text = TEXT.to_owned() + GRID;
+        assert_eq!(named(sweep(&text, &[]), sweep(&text, &["workload.size=1000 kB"])), (vec![], 2));
+        assert_eq!(named(run(TEXT, Some("OLIA"), &[]), sweep(TEXT, &[])), (vec![], 1));
+        let other = TEXT.replace("\"cubic\"", "\"newreno\"");
+        assert_eq!(named(sweep(TEXT, &[]), sweep(&other, &[])), (vec![], 2));
+        // The variant that only one of them has does not matter.
+        let renamed = TEXT.replace("\"OLIA\"", "\"BBR\"").replace("\"olia\"", "\"bbr\"");
+        assert_eq!(named(sweep(TEXT, &[]), sweep(&renamed, &[])), (vec![], 1));
+    }
+
+    #[test]
+    fn what_differs_between_compared_runs_is_named() {
+        let text = TEXT.to_owned() + GRID;
+        let scheduler = "connection.scheduler: lowest-rtt, random".to_owned();
+        let random = ["connection.scheduler=random", "workload.size=1 MB"];
+        assert_eq!(named(sweep(&text, &[]), sweep(&text, &random[..1])), (vec![scheduler.clone()], 4));
+        assert_eq!(named(run(TEXT, Some("LIA"), &[]), sweep(TEXT, &random[..1])), (vec![scheduler], 1));
+        let congestion = "connection.congestion: lia, olia".to_owned();
+        assert_eq!(named(run(TEXT, Some("LIA"), &[]), run(TEXT, Some("OLIA"), &[])), (vec![congestion], 1));
+        let bbr = TEXT.replace("\"olia\"", "\"bbr\"");
+        let of_variant = "connection.congestion of the variant \"OLIA\": olia, bbr".to_owned();
+        assert_eq!(named(sweep(TEXT, &[]), sweep(&bbr, &[])), (vec![of_variant], 2));
+        let plain = "connection.congestion: olia, bbr".to_owned();
+        assert_eq!(named(run(TEXT, Some("OLIA"), &[]), sweep(&bbr, &[])), (vec![plain], 1));
+        // One case on either side: their points do not matter, but are the cause.
+        let one = |size: &str| sweep(&(TEXT.split("[[variants]]").next().unwrap().to_owned() + GRID), &[size]);
+        let size = "workload.size: 2 MB, 1 MB".to_owned();
+        assert_eq!(named(one("workload.size=2 MB"), one("workload.size=1 MB")), (vec![size], 1));
+    }
+
+    /// Defaults that depend on other settings, and the number of relays, which sweeps state as written.
+    #[test]
+    fn what_follows_from_a_variant_or_a_point_is_no_difference() {
+        let homes = TEXT.replace("\"connection.congestion\" = \"olia\"", "\"cooperation.relays\" = \"multi-homed\"");
+        assert_eq!(named(run(&homes, Some("OLIA"), &[]), sweep(&homes, &[])), (vec![], 1));
+        let counts =
+            TEXT.split("[[variants]]").next().unwrap().to_owned() + "[sweep.grid]\n\"relays[0].count\" = [1, 3]\n";
+        assert_eq!(named(sweep(&counts, &[]), sweep(&counts, &["relays[0].count=3"])), (vec![], 1));
+        let unlike =
+            counts.replace("[sweep", "[[relays]]\ncellular = { rate = \"1 Mbit/s\", delay = \"5 ms\" }\n[sweep");
+        assert_eq!(named(sweep(&unlike, &[]), sweep(&unlike, &["relays[0].count=3"])), (vec![], 1));
+    }
+
+    /// A field that a later version does not have.
+    #[test]
+    fn settings_that_cannot_be_read_are_compared_as_written() {
+        let mut earlier = sweep(TEXT, &[]);
+        earlier.settings["connection"]["former"] = true.into();
+        assert_eq!(named(earlier, sweep(TEXT, &[])), (vec!["connection.former: true, -".into()], 2));
+    }
+
+    /// A field of a relay that there is only with the point's number of relays.
+    #[test]
+    fn a_change_that_cannot_be_applied_leaves_the_others() {
+        let set = "\"connection.congestion\" = \"olia\"";
+        let more = "\"relays[0].count\" = 3, \"relays[2].cellular.rate\" = \"1 Mbit/s\", ";
+        let text = TEXT.replace(set, &format!("{more}{set}"));
+        assert_eq!(named(run(&text, Some("OLIA"), &[]), sweep(&text, &[])), (vec![], 1));
+    }
+}
