@@ -9,6 +9,7 @@ mod daemon;
 mod echo;
 mod engine;
 mod environment;
+mod janitors;
 mod kernel;
 mod patience;
 mod priority;
@@ -23,6 +24,7 @@ pub use cooperation::{Cooperation, Joins, Orders, Relay, open_relay, relay_place
 pub use echo::{Echo, echo};
 pub use engine::{ENGINE_MTU, Engine, engine_config, engine_device};
 pub use environment::{available, available_unless, available_with};
+pub use janitors::{janitors_of, kill_with_janitors};
 pub use kernel::{
     MptcpInfo, Protocol, abort, accept, connect, connect_with, counter, find_counter, listen, listen_only, mptcp_info,
     srtt,

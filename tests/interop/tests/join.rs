@@ -18,8 +18,8 @@ use daemon::join::{JoinOptions, Wanted, join, rehearse};
 use daemon::proxy::ProxyConfig;
 use daemon::proxy::choice::Tier;
 use interop::{
-    Daemon, Files, Running, Tethered, USB, ask, both_carried, break_the_watch, carried, in_three_tries, kill_at,
-    output, wait_for, wait_until,
+    Daemon, Files, Running, Tethered, USB, ask, both_carried, break_the_watch, carried, in_three_tries, janitors_of,
+    kill_at, output, wait_for, wait_until,
 };
 use linux::EngineOptions;
 use linux::netns::Namespace;
@@ -701,14 +701,10 @@ fn a_killed_janitor_is_replaced_and_a_killed_daemon_leaves_nothing_then_either()
     let before = net.state();
     let child = child(&net);
     wait_until("it runs", || ask(&net, DEVICE, &Request::Status).is_ok());
-    let namespace = net.laptop.run(|| fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap();
-    let number: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
-    let pattern = format!("anabranch-janitor .* {number} {DEVICE}");
-    let janitors = || String::from_utf8(Command::new("pgrep").args(["-f", &pattern]).output().unwrap().stdout).unwrap();
-    let first = janitors();
-    assert!(Command::new("kill").args(["-KILL", first.trim()]).status().unwrap().success());
+    let first = janitors_of(&net.laptop, DEVICE);
+    assert!(Command::new("kill").arg("-KILL").args(&first).status().unwrap().success());
     // By then the daemon has given up its rights.
-    wait_until("there is another one", || !["", first.as_str()].contains(&janitors().as_str()));
+    wait_until("there is another one", || janitors_of(&net.laptop, DEVICE).iter().any(|pid| !first.contains(pid)));
     drop(child);
     wait_until(&format!("all is as it was, {before}"), || net.state() == before);
 }

@@ -1,6 +1,5 @@
 //! `anabranch join --kernel` on a laptop with two phones: programs use the kernel's own Multipath TCP over both.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -10,7 +9,9 @@ use daemon::control::{self, Place, Request};
 use daemon::join::Wanted;
 use daemon::kernel_mode::{KernelOptions, join, rehearse};
 use daemon::proxy::choice::Tier;
-use interop::{Daemon, Files, Running, Tethered, USB, ask, carried, kill_at, output, wait_for, wait_until};
+use interop::{
+    Daemon, Files, Running, Tethered, USB, ask, carried, kill_at, kill_with_janitors, output, wait_for, wait_until,
+};
 use linux::netns::Namespace;
 use linux::stop::Stop;
 use linux::uplink::{self, KERNEL};
@@ -384,18 +385,7 @@ fn what_a_killed_janitor_leaves_is_cleaned() {
     let before = net.state();
     let child = child(&net);
     wait_until("all is laid", || net.state().contains("path_manager:userspace"));
-    // Kill the janitor first, or it would do its work; kill both at once, or another would start. Its arguments are the
-    // namespace and the device it serves.
-    let namespace = net.laptop.run(|| fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap();
-    let number: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
-    let pattern = format!("anabranch-janitor .* {number} {KERNEL}");
-    let found = Command::new("pgrep").args(["-f", &pattern]).output().unwrap().stdout;
-    let janitors = String::from_utf8(found).unwrap();
-    let ends =
-        Command::new("kill").arg("-KILL").args(janitors.split_whitespace()).arg(child.0.id().to_string()).status();
-    assert!(ends.unwrap().success());
-    drop(child);
-    sleep(Duration::from_millis(200));
+    kill_with_janitors(child, &net.laptop, KERNEL);
     assert_ne!(net.state(), before, "the janitor was to be killed");
     assert_eq!(net.laptop.run(uplink::clean).unwrap().unwrap(), [KERNEL]);
     assert_eq!(net.state(), before);

@@ -6,7 +6,9 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use interop::{Running, Tethered, USB, in_three_tries, kill_at, output, pattern, wait_until};
+use interop::{
+    Running, Tethered, USB, in_three_tries, janitors_of, kill_at, kill_with_janitors, output, pattern, wait_until,
+};
 use linux::get::{GetOptions, GetReport, Output, get};
 use linux::netns::Namespace;
 use linux::stop::Stop;
@@ -357,11 +359,7 @@ fn what_a_killed_janitor_leaves_is_cleaned_and_nothing_of_the_living() {
     let (attachment, plumbing) = plumb(&net.laptop).unwrap();
     let both = net.state();
     assert!(both.contains("10.99.0.2") && both.contains("10.99.1.2"), "{both}");
-    // The janitor of the child, whose argument is the child's device. Kill it first, or it would do its work.
-    let janitors = janitors_of(&net.laptop, "anabranch0");
-    janitors.iter().for_each(|pid| drop(Command::new("kill").args(["-KILL", pid]).status()));
-    drop(child);
-    sleep(Duration::from_millis(200));
+    kill_with_janitors(child, &net.laptop, "anabranch0");
     assert!(net.state().contains("10.99.0.2"), "the janitor was to be killed");
     let cleaned = net.laptop.run(uplink::clean).unwrap().unwrap();
     assert_eq!(cleaned, ["anabranch0"]);
@@ -694,24 +692,4 @@ fn a_phone_may_come_later() {
     drop((attachment, plumbing));
     net.unplug(1);
     assert_eq!(net.state(), before);
-}
-
-/// Returns the process numbers of the janitors of a device.
-fn janitors_of(laptop: &Namespace, device: &str) -> Vec<String> {
-    let namespace = laptop.run(|| fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap();
-    let number = namespace.to_string_lossy().trim_matches(|c: char| !c.is_ascii_digit()).to_owned();
-    processes(&["anabranch-janitor", &number, device])
-}
-
-/// Returns the numbers of the processes whose last arguments are these.
-fn processes(arguments: &[&str]) -> Vec<String> {
-    let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
-    let all = all.filter(|name| name.bytes().all(|c| c.is_ascii_digit()));
-    let matching = all.filter(|pid| {
-        let line = fs::read(Path::new("/proc").join(pid).join("cmdline")).unwrap_or_default();
-        let line = String::from_utf8_lossy(&line).into_owned();
-        let words: Vec<&str> = line.trim_end_matches('\0').split('\0').collect();
-        words.len() > arguments.len() && arguments.iter().all(|argument| words.contains(argument))
-    });
-    matching.collect()
 }
