@@ -1,25 +1,52 @@
 //! The settings in which runs that are compared differ: what a variant or a point of the grid decides is the same on
 //! both sides, whatever the scenarios as written say there.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::{Key, Kind, Side};
-use crate::run::sweep::{Difference, changes_of_case, differences};
+use crate::run::sweep::{Difference, ONLY_VARIANT, changes_of_case, differences};
 use crate::scenario::{FieldPath, Override, Scenario};
 
+/// What is known of the settings of the runs that are compared.
+pub(super) struct Causes {
+    /// Settings that differ.
+    pub settings: Vec<Difference>,
+    /// Variants of each side whose settings it does not state: runs of earlier sweeps in its folder, which the latest
+    /// one did not have.
+    pub unknown: [BTreeSet<String>; 2],
+}
+
 /// The differences of all `pairs` of cases; without any, of the scenarios as written.
-pub(super) fn settings(sides: [&Side; 2], pairs: &[(&Key, &Key)]) -> Vec<Difference> {
+pub(super) fn causes(sides: [&Side; 2], pairs: &[(&Key, &Key)]) -> Causes {
+    let mut unknown = [BTreeSet::new(), BTreeSet::new()];
     // Settings of another version may not be readable: what variants and points change is then unknown on one side.
     if pairs.is_empty() || !sides.into_iter().all(is_readable) {
-        return differences(sides.map(|side| &side.settings));
+        return Causes { settings: differences(sides.map(|side| &side.settings)), unknown };
     }
     let mut found: Vec<Difference> = Vec::new();
     for (a, b) in pairs {
+        for (index, (variant, _)) in [a, b].into_iter().enumerate() {
+            if !is_stated(sides[index], variant) {
+                unknown[index].insert(variant.clone());
+            }
+        }
+        if unknown[0].contains(&a.0) || unknown[1].contains(&b.0) {
+            continue;
+        }
         let all = of_pair([Case::new(sides[0], a), Case::new(sides[1], b)]);
         found.extend(all.into_iter().filter(|difference| !found.contains(difference)).collect::<Vec<_>>());
     }
     found.sort_by(|one, other| one.path.cmp(&other.path));
-    found
+    Causes { settings: found, unknown }
+}
+
+/// Returns whether the settings of `side` say what the variant changes.
+fn is_stated(side: &Side, variant: &str) -> bool {
+    let variants = side.settings.get("variants").and_then(Value::as_array);
+    let is_named = |known: &Value| known.get("name").and_then(Value::as_str) == Some(variant);
+    side.kind == Kind::Run || variant == ONLY_VARIANT || variants.into_iter().flatten().any(is_named)
 }
 
 fn is_readable(side: &Side) -> bool {
@@ -83,7 +110,7 @@ fn of_pair(mut cases: [Case; 2]) -> Vec<Difference> {
 mod tests {
     use super::super::Contrast;
     use super::*;
-    use crate::run::sweep::{ONLY_VARIANT, Plan, Record, choose};
+    use crate::run::sweep::{Plan, Record, choose};
     use crate::scenario::load;
 
     const TEXT: &str = "name = \"x\"\nduration = \"1 s\"\nworkload = { kind = \"generated\", size = \"8 MB\" }\n\
@@ -165,6 +192,32 @@ mod tests {
         let one = |size: &str| sweep(&(TEXT.split("[[variants]]").next().unwrap().to_owned() + GRID), &[size]);
         let size = "workload.size: 2 MB, 1 MB".to_owned();
         assert_eq!(named(one("workload.size=2 MB"), one("workload.size=1 MB")), (vec![size], 1));
+    }
+
+    /// Their runs are kept, but the manifest is that of the latest sweep.
+    #[test]
+    fn variants_that_the_latest_sweep_did_not_have_are_of_unknown_settings() {
+        let later = |text: &str| {
+            let mut side = sweep(text, &["variants=[]"]);
+            side.records.extend(["LIA", "OLIA"].map(|variant| record(variant, &[])));
+            side
+        };
+        assert_eq!(named(later(TEXT), sweep(TEXT, &[])), (vec![], 2));
+        let contrast = Contrast::new(later(TEXT), sweep(TEXT, &[]));
+        assert_eq!(contrast.unknown_a, ["LIA", "OLIA"].map(String::from).into());
+        assert_eq!(contrast.unknown_b, [].into());
+        let text = contrast.to_text();
+        let said = "not known: what the variants LIA, OLIA set in A, whose latest sweep did not have them";
+        assert!(text.contains(said) && !text.contains("the same settings"), "{text}");
+        // What does not depend on variants is known.
+        let mut written = [later(TEXT), later(&TEXT.replace("cubic", "newreno"))];
+        written.iter_mut().for_each(|side| side.records.retain(|record| record.variant != "OLIA"));
+        let [a, b] = written;
+        assert_eq!(named(a.clone(), b.clone()), (vec!["connection.congestion: cubic, newreno".into()], 2));
+        let text = Contrast::new(b, a).to_text();
+        let both = ["A", "B"]
+            .map(|side| format!("not known: what the variant LIA sets in {side}, whose latest sweep did not have it"));
+        assert!(both.iter().all(|said| text.contains(said)), "{text}");
     }
 
     /// Defaults that depend on other settings, and the number of relays, which sweeps state as written.

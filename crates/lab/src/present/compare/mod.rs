@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! side    one of the two, from its files
-//! causes  the settings in which they differ
+//! causes  the settings in which they differ, as far as they are known
 //! text    the comparison for people
 //! ```
 
@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use self::causes::Causes;
 use super::evidence::{self, CaseRuns};
 use crate::measure::statistics::{Interval, Paired};
 use crate::run::sweep::{Difference, Record, changed_files};
@@ -35,6 +36,10 @@ pub struct Contrast {
     /// Settings that differ between the runs that are compared, with variant and point: path, and the values of A and
     /// B.
     pub settings: Vec<Difference>,
+    /// Variants that are compared and whose settings A does not state: `settings` leaves them out.
+    pub unknown_a: BTreeSet<String>,
+    /// The same of B.
+    pub unknown_b: BTreeSet<String>,
     /// Files that both depend on, with different contents.
     pub files: Vec<Difference>,
     /// Every variant at every point of the grid that is in both.
@@ -109,7 +114,7 @@ impl Contrast {
             (Some(a), Some(b)) => vec![(a, b)],
             _ => of_a.keys().filter(|key| of_b.contains_key(key)).map(|key| (key, key)).collect(),
         };
-        let settings = causes::settings([&a, &b], &pairs);
+        let Causes { settings, unknown: [unknown_a, unknown_b] } = causes::causes([&a, &b], &pairs);
         let cases: Vec<CaseContrast> =
             pairs.iter().map(|(a, b)| CaseContrast::new((a, &of_a[*a]), (b, &of_b[*b]))).collect();
         let left = |cases: &BTreeMap<Key, Runs<'_>>, is_paired: &dyn Fn(&Key) -> bool| -> Vec<Unpaired> {
@@ -121,7 +126,7 @@ impl Contrast {
         let is_whole = |case: &CaseContrast| case.only_a_seeds.is_empty() && case.only_b_seeds.is_empty();
         let identical =
             only_a.is_empty() && only_b.is_empty() && cases.iter().all(|case| case.identical && is_whole(case));
-        Self { identical, settings, files, cases, only_a, only_b, a, b }
+        Self { identical, settings, unknown_a, unknown_b, files, cases, only_a, only_b, a, b }
     }
 
     /// Returns whether both sides have a value of anything in common.

@@ -1,6 +1,7 @@
 //! A comparison as text: one table for each case.
 
 use core::fmt::Write;
+use std::collections::BTreeSet;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table, TableComponent};
@@ -61,16 +62,30 @@ fn what_differs(contrast: &Contrast) -> String {
         format!("{}: {a} in A, {b} in B", difference.path)
     };
     let all: Vec<String> = named.chain(contrast.settings.iter().chain(&contrast.files).map(listed)).collect();
+    let unknown = unknown("A", &contrast.unknown_a) + &unknown("B", &contrast.unknown_b);
     if all.is_empty() {
-        let is_known = !a.settings.is_null() && !b.settings.is_null();
-        return if is_known { "the same scenario, with the same settings\n".into() } else { String::new() };
+        let is_known = !a.settings.is_null() && !b.settings.is_null() && unknown.is_empty();
+        return if is_known { "the same scenario, with the same settings\n".into() } else { unknown };
     }
     let more = match all.len().saturating_sub(NAMED_MAX) {
         0 => String::new(),
         more => format!("  and {more} more settings (all with --json)\n"),
     };
     let lines: String = all.iter().take(NAMED_MAX).map(|line| format!("  {line}\n")).collect();
-    format!("they differ in\n{lines}{more}")
+    format!("they differ in\n{lines}{more}{unknown}")
+}
+
+/// Names the variants whose settings a side does not state.
+fn unknown(side: &str, variants: &BTreeSet<String>) -> String {
+    let named = variants.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if variants.len() > NAMED_MAX { ", ..." } else { "" };
+    match variants.len() {
+        0 => String::new(),
+        1 => format!("not known: what the variant {named} sets in {side}, whose latest sweep did not have it\n"),
+        _ => {
+            format!("not known: what the variants {named}{more} set in {side}, whose latest sweep did not have them\n")
+        }
+    }
 }
 
 fn of_case(case: &CaseContrast) -> String {
