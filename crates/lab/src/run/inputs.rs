@@ -165,7 +165,7 @@ fn traces_of(
 
 /// Contents of the file at `path`, or output of a pipe, such as a shell's `<(...)`. It refuses devices, which never
 /// end, and limits pipes, which may not end either.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let kind = file.metadata()?.file_type();
     let mut octets = Vec::new();
@@ -227,7 +227,15 @@ fn named_files(scenario: &Scenario) -> impl Iterator<Item = &PathBuf> {
 /// # Errors
 /// If it cannot be read, is a device, is a pipe with too much output, or is not text.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    String::from_utf8(read(path)?).map_err(|_| io::Error::other("it is not UTF-8 text"))
+    text(read(path)?)
+}
+
+/// The contents of a file as text.
+///
+/// # Errors
+/// If they are not.
+pub(crate) fn text(octets: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(octets).map_err(|_| io::Error::other("it is not UTF-8 text"))
 }
 
 /// The error for the file at `path` that `field` names. Where the file lies beside the scenario instead of beside the

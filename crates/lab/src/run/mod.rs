@@ -26,7 +26,7 @@ mod examine;
 mod foreign_medium;
 mod hop;
 mod hosts;
-mod inputs;
+pub(crate) mod inputs;
 pub mod link_nodes;
 mod links;
 mod local;

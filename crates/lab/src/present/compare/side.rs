@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::measure::results::{FileDigest, Results, Totals};
 use crate::run::sweep::{JournalError, ONLY_VARIANT, Record, read_journal};
-use crate::run::{interrupted_after, nothing_arrived, read_text};
+use crate::run::{inputs, interrupted_after, nothing_arrived};
 use crate::scenario::Scenario;
 
 /// The file of a run, in its folder.
@@ -101,12 +101,17 @@ impl Side {
     /// If they cannot be read, or are something else.
     pub fn read(path: &Path) -> Result<Self, SideError> {
         let file = if path.is_dir() { within(path)? } else { path.to_path_buf() };
-        let text = read_text(&file).map_err(|source| SideError::Unreadable { path: file.clone(), source })?;
-        if is_sweep(&text) { Self::of_sweep(file, &text) } else { Self::of_run(file, &text) }
+        let unreadable = |source| SideError::Unreadable { path: file.clone(), source };
+        let octets = inputs::read(&file).map_err(unreadable)?;
+        if is_sweep(&octets) {
+            return Self::of_sweep(file, &octets);
+        }
+        let text = inputs::text(octets).map_err(unreadable)?;
+        Self::of_run(file, &text)
     }
 
-    fn of_sweep(path: PathBuf, text: &str) -> Result<Self, SideError> {
-        let (manifest, records) = read_journal(&path, text).map_err(SideError::Damaged)?;
+    fn of_sweep(path: PathBuf, octets: &[u8]) -> Result<Self, SideError> {
+        let (manifest, records) = read_journal(&path, octets).map_err(SideError::Damaged)?;
         if records.is_empty() {
             return Err(SideError::Empty { path });
         }
@@ -173,9 +178,9 @@ fn within(folder: &Path) -> Result<PathBuf, SideError> {
     }
 }
 
-/// Returns whether `text` begins with the manifest of a sweep: results of a run have it in a field.
-fn is_sweep(text: &str) -> bool {
-    text.starts_with("{\"scenario\":")
+/// Returns whether a file begins with the manifest of a sweep: results of a run have it in a field.
+fn is_sweep(octets: &[u8]) -> bool {
+    octets.starts_with(b"{\"scenario\":")
 }
 
 #[cfg(test)]

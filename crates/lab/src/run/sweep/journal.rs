@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read as _, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -81,15 +81,16 @@ impl Journal {
         if restart {
             file.set_len(0).map_err(io)?;
         }
-        let text = io::read_to_string(&mut file).map_err(io)?;
-        let whole = whole_lines(&text);
+        let mut octets = Vec::new();
+        file.read_to_end(&mut octets).map_err(io)?;
+        let whole = whole_lines(&octets);
         let mut journal = Self { file, path: path.into(), records: Vec::new(), contents: contents(plan) };
         let manifest = Manifest::new(plan);
         if !whole.is_empty() {
             let (theirs, records) = read_journal(path, whole)?;
             journal.records = records;
             journal.check([&theirs, &manifest], plan)?;
-        } else if !text.is_empty() && !is_begun(&text) {
+        } else if !octets.is_empty() && !is_begun(&octets) {
             return Err(damaged(path, 1, "this is not a journal of a sweep"));
         }
         journal.file.set_len(whole.len() as u64).map_err(io)?;
@@ -226,20 +227,28 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     Ok((open.dev(), open.ino()) == (there.dev(), there.ino()))
 }
 
-/// The manifest and the records in `text`, the contents of the journal at `path`: the last record of each run.
+/// The manifest and the records in `octets`, the contents of the journal at `path`: the last record of each run.
 ///
 /// # Errors
-/// If a line is something else. A half-written last line does not count.
-pub fn read_journal(path: &Path, text: &str) -> Result<(Manifest, Vec<Record>), JournalError> {
-    let mut lines = whole_lines(text).lines();
+/// If a line is something else. A half-written last line does not count, even if it ends within a character.
+pub fn read_journal(path: &Path, octets: &[u8]) -> Result<(Manifest, Vec<Record>), JournalError> {
+    let mut lines = text_of(path, whole_lines(octets))?.lines();
     let manifest = parse(path, lines.next().unwrap_or_default(), 1)?;
     let records = lines.zip(2..).map(|(text, line)| parse(path, text, line));
     Ok((manifest, latest(records.collect::<Result<_, _>>()?)))
 }
 
 /// Without the octets after the last newline, which were being written when a program ended.
-fn whole_lines(text: &str) -> &str {
-    &text[..text.rfind('\n').map_or(0, |newline| newline + 1)]
+fn whole_lines(octets: &[u8]) -> &[u8] {
+    &octets[..octets.iter().rposition(|octet| *octet == b'\n').map_or(0, |newline| newline + 1)]
+}
+
+fn text_of<'o>(path: &Path, octets: &'o [u8]) -> Result<&'o str, JournalError> {
+    core::str::from_utf8(octets).map_err(|error| {
+        let before = &octets[..error.valid_up_to()];
+        let line = 1 + before.iter().filter(|octet| **octet == b'\n').count();
+        damaged(path, line, "this is not a line of a sweep: it is not UTF-8 text")
+    })
 }
 
 fn parse<T: serde::de::DeserializeOwned>(path: &Path, text: &str, line: usize) -> Result<T, JournalError> {
@@ -263,10 +272,10 @@ fn latest(records: Vec<Record>) -> Vec<Record> {
     kept
 }
 
-/// Returns whether `text`, which has no complete line, is the beginning of a manifest.
-fn is_begun(text: &str) -> bool {
-    let begin = "{\"scenario\":";
-    text.starts_with(begin) || begin.starts_with(text)
+/// Returns whether `octets`, which have no complete line, are the beginning of a manifest.
+fn is_begun(octets: &[u8]) -> bool {
+    let begin = b"{\"scenario\":";
+    octets.starts_with(begin) || begin.starts_with(octets)
 }
 
 #[cfg(test)]
@@ -373,6 +382,30 @@ mod tests {
         drop(journal);
         assert_eq!(Journal::open(&path, &plan(), false).unwrap().records().len(), 3);
         assert_eq!(Journal::open(&path, &plan(), true).unwrap().records().len(), 0);
+    }
+
+    /// As when the disk is full.
+    #[test]
+    fn a_line_may_end_within_a_character() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.jsonl");
+        let mut journal = Journal::open(&path, &plan(), false).unwrap();
+        journal.add(record(1)).unwrap();
+        drop(journal);
+        let whole = std::fs::read(&path).unwrap();
+        let half = [&whole[..], "{\"variant\":\"Größe".as_bytes()].concat();
+        let within = half.len() - "ße".len() - 1;
+        std::fs::write(&path, &half[..within]).unwrap();
+        assert_eq!(read_journal(&path, &half[..within]).unwrap().1, [record(1)]);
+        assert_eq!(Journal::open(&path, &plan(), false).unwrap().records(), [record(1)]);
+        assert_eq!(std::fs::read(&path).unwrap(), whole);
+        // Within the file it is damage.
+        std::fs::write(&path, [&half[..within], b"\n"].concat()).unwrap();
+        let error = Journal::open(&path, &plan(), false).unwrap_err().to_string();
+        assert!(
+            error.contains("runs.jsonl:3: this is not a line of a sweep") && error.contains("--restart"),
+            "{error}"
+        );
     }
 
     #[test]
