@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use assert_cmd::assert::OutputAssertExt;
+use linux::ability::{Needs, rehearse};
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
@@ -91,6 +92,23 @@ fn what_cannot_be_paired_is_said() {
     let c = make(directory.path(), "sweep", "c", &["--seeds", "1", "--set", &sizes("\"1200 B\", \"1100 B\"")]);
     let said = contains("no variant and point of the grid is in both").and(contains("help:"));
     anabranch(&["compare", &a, &c]).assert().code(1).stderr(said);
+}
+
+/// On Linux, a backend is several: the stacks are the kernel's or the engine's.
+#[test]
+fn the_stacks_of_a_run_on_linux_are_named() {
+    if let Err(lacking) = rehearse(Needs::default()) {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "left out: {lacking} (CI leaves nothing out)");
+        return eprintln!("left out: a comparison with a run on Linux: {lacking}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let small = ["--seed", "1", "--set", "workload={ kind = \"generated\", size = \"20 kB\" }"];
+    let a = make(directory.path(), "run", "a", &small);
+    let b = make(directory.path(), "run", "b", &[&small[..], &["--backend", "linux", "--source", "engine"]].concat());
+    let said = contains("backend: simulator in A, --backend linux --source engine in B");
+    anabranch(&["compare", &a, &b]).assert().success().stdout(said);
+    let report = std::fs::read_to_string(PathBuf::from(&b).join("report.html")).unwrap();
+    assert!(report.contains("<dt>backend</dt><dd>--backend linux --source engine</dd>"));
 }
 
 /// Runs that could not begin have faults and no values.

@@ -102,6 +102,7 @@ fn whole(mut results: Results) -> Results {
         handovers: vec![Handover { at_s: 1.0, from: 0, to: 1 }],
         ..RelayResults::default()
     });
+    results.manifest.world = "--backend linux --source engine".into();
     results.manifest.files = vec![FileDigest { path: String::new(), sha256: None }];
     results.series.bottleneck = Some(BottleneckSeries::default());
     results.bottleneck = Some(BottleneckResults::default());

@@ -155,6 +155,7 @@ fn play(arguments: &arguments::Run, scenario: &Scenario) -> Result<Run, Failure>
         go(&mut |progress| bar.show(progress))
     };
     let mut run = run?;
+    run.results.manifest.world = arguments.world.words().trim().into();
     run.add_digests(scenario);
     Ok(run)
 }

@@ -21,6 +21,7 @@ pub fn results(paths: u16, windows: usize) -> Results {
             seed: 7,
             version: "0.1.0".into(),
             backend: "simulator".into(),
+            world: String::new(),
             variant: None,
             overrides: Vec::new(),
             files: Vec::new(),

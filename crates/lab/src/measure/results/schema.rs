@@ -50,6 +50,9 @@ pub struct Manifest {
     pub version: String,
     /// The backend: `simulator`, `linux` or `ns3`.
     pub backend: String,
+    /// The backend with the stacks at its ends, as options of the command; empty for the simulator, and if unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub world: String,
     /// Variant of the scenario; null for the scenario as written.
     #[serde(default)]
     pub variant: Option<String>,
@@ -258,9 +261,19 @@ impl Manifest {
             seed: scenario.seed,
             version: env!("CARGO_PKG_VERSION").into(),
             backend: backend.into(),
+            world: String::new(),
             variant: scenario.variant.clone(),
             overrides: scenario.overrides.clone(),
             files: Vec::new(),
+        }
+    }
+
+    /// Returns the backend as options of the command, or `simulator`. Where the stacks are unknown, it names none.
+    pub fn backend_options(&self) -> String {
+        match (self.world.as_str(), self.backend.as_str()) {
+            ("", "simulator") => "simulator".into(),
+            ("", other) => format!("--backend {other}"),
+            (world, _) => world.into(),
         }
     }
 }

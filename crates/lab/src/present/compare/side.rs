@@ -36,7 +36,7 @@ pub struct Side {
     pub scenario: String,
     /// Version of the program that made it.
     pub version: String,
-    /// The backend: `simulator`, or as the command line names another one.
+    /// The backend: `simulator`, or as options of the command.
     pub backend: String,
     /// Changes by the command line, each in the notation of `--set`.
     pub overrides: Vec<String>,
@@ -139,12 +139,13 @@ impl Side {
             ..Record::measured(variant, results.manifest.seed, &scenario, &results.reproducible())
         };
         let manifest = results.manifest;
+        let backend = manifest.backend_options();
         Ok(Self {
             path,
             kind: Kind::Run,
             scenario: manifest.scenario,
             version: manifest.version,
-            backend: manifest.backend,
+            backend,
             overrides: manifest.overrides,
             settings: manifest.content,
             files: manifest.files,
@@ -186,7 +187,7 @@ fn is_sweep(octets: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::sweep::Plan;
+    use crate::run::sweep::{Manifest, Plan};
     use crate::scenario::load_file;
 
     #[test]
@@ -204,6 +205,34 @@ mod tests {
         let given_up = Totals { completed: false, duration_s: 4.0, ..whole.clone() };
         assert!(said(given_up).contains("ended after 4.0 s"));
         assert!(said(Totals { intact: false, ..whole }).contains("differ"));
+    }
+
+    #[test]
+    fn runs_name_their_backend_as_sweeps_do() {
+        let text = "name = \"x\"\nduration = \"1 s\"\nworkload = { kind = \"bulk\" }\n[[relays]]\n\
+                    cellular = { rate = \"1 Mbit/s\", delay = \"5 ms\" }\n";
+        let load = |overrides: &[_]| crate::scenario::load("x.toml", text, overrides);
+        let results = crate::run::run(&load(&[]).unwrap(), None, &mut |_| {}).unwrap().results;
+        let plan = Plan::new(load, &[], None).unwrap();
+        let record = serde_json::to_string(&Record::default()).unwrap();
+        for (backend, world) in [
+            ("simulator", ""),
+            ("ns3", "--backend ns3"),
+            ("linux", "--backend linux"),
+            ("linux", "--backend linux --source engine"),
+        ] {
+            let mut run = results.clone();
+            (run.manifest.backend, run.manifest.world) = (backend.into(), world.into());
+            let run = Side::of_run("r".into(), &run.to_json()).unwrap();
+            let manifest = Manifest::new(&Plan { world: world.into(), ..plan.clone() });
+            let manifest = serde_json::to_string(&manifest).unwrap();
+            let sweep = Side::of_sweep("s".into(), format!("{manifest}\n{record}\n").as_bytes()).unwrap();
+            assert_eq!(run.backend, sweep.backend);
+        }
+        // As earlier versions wrote them.
+        let mut earlier = results;
+        earlier.manifest.backend = "ns3".into();
+        assert_eq!(Side::of_run("r".into(), &earlier.to_json()).unwrap().backend, "--backend ns3");
     }
 
     /// Results state the scenario as JSON.

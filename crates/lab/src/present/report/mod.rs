@@ -143,7 +143,7 @@ fn manifest(results: &Results) -> String {
         manifest.seed,
         manifest.variant.as_ref().map_or(String::new(), |name| format!("<dt>variant</dt><dd>{}</dd>", escape(name))),
         changed(&manifest.overrides),
-        escape(&manifest.backend),
+        escape(&manifest.backend_options()),
         escape(&manifest.version),
         manifest.files.iter().map(|file| digest(&escape(&file.path), file.sha256.as_deref())).collect::<String>(),
         digest("sent SHA-256", totals.sha256_source.as_deref()),
