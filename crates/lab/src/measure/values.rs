@@ -75,6 +75,8 @@ fn at(seconds: f64) -> Instant {
 fn add_video(values: &mut Values, prefix: &str, video: &VideoResults) {
     let seen = VideoResults { started_s: video.started_s.or(video.waited_s), waited_s: None, ..*video };
     add(values, prefix, &serde_json::to_value(seen).expect("what viewers saw is finite"));
+    // Those of the destination are among the totals, too.
+    values.remove(&format!("{prefix}waited_s"));
     // Results of earlier versions do not say how long somebody waited in vain, and count no stall for it.
     if seen.started_s.is_none() {
         values.remove(&format!("{prefix}stalled_s"));
@@ -178,7 +180,9 @@ fn add(values: &mut Values, prefix: &str, object: &serde_json::Value) {
 mod tests {
     use super::*;
     use crate::measure::metrics::Summary;
-    use crate::measure::results::{Hindsight, LatencyResults, Migration, RelaySeries, SelectionPoint};
+    use crate::measure::results::{
+        Hindsight, LatencyResults, Manifest, Migration, RelaySeries, SelectionPoint, Totals,
+    };
 
     /// Sets of 2.75 and 3.5 Mbit/s were used, one of 3.25 Mbit/s was kept as the next: 0.25, 0.5 and 0.25 from the
     /// target.
@@ -222,6 +226,19 @@ mod tests {
         let mut values = Values::new();
         add_owners(&mut values, &[RelayResults::default()]);
         assert_eq!(values, Values::new());
+    }
+
+    #[test]
+    fn a_viewer_who_waited_in_vain_began_after_that_time() {
+        let text = "name = \"x\"\nduration = \"30 s\"\nworkload = { kind = \"bulk\" }\n[[relays]]\n\
+                    cellular = { rate = \"1 Mbit/s\", delay = \"5 ms\" }\n";
+        let scenario = crate::scenario::load("x.toml", text, &[]).unwrap();
+        let video = VideoResults { viewers: 1, waited_s: Some(30.0), stalled_s: 30.0, ..VideoResults::default() };
+        let totals = Totals { video: Some(video), ..Totals::default() };
+        let results = Results::new(Manifest::new(&scenario, "simulator"), totals, Series::default(), Vec::new());
+        let values = values(&scenario, &results);
+        assert_eq!((values["video.started_s"], values["video.stalled_s"]), (30.0, 30.0));
+        assert_eq!(values.get("video.waited_s"), None);
     }
 
     #[test]
