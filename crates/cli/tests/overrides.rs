@@ -61,6 +61,23 @@ fn rows_of_a_sweep_are_what_they_are_called() {
     anabranch(&["sweep", &path, "--seeds", "1..2", "--set", "sweep.seeds=1..3"]).assert().code(2);
 }
 
+/// The command that a sweep proposes is read by a shell and runs.
+#[test]
+fn a_sweep_whose_seeds_were_set_proposes_more_of_them() {
+    let text = "name = \"lossy\"\nduration = \"1 s\"\nworkload = { kind = \"bulk\" }\n[[relays]]\n\
+        cellular = { rate = \"1 Mbit/s\", delay = \"5 ms\", loss = \"5 %\" }\n";
+    let (directory, path) = scenario(text);
+    let out = directory.path().join("out").display().to_string();
+    let set = ["--set", "sweep.seeds=1..3", "--set", "connection.mtu=1400 B"];
+    let output = anabranch(&[&["sweep", &path, "--out", &out], &set[..]].concat()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let proposed = text.lines().find_map(|line| line.trim().strip_prefix("anabranch sweep ")).unwrap();
+    assert!(proposed.contains(" --set 'connection.mtu=1400 B' --seeds 1..30 "), "{proposed}");
+    let program = assert_cmd::cargo::cargo_bin!("anabranch").display().to_string();
+    let again = Command::new("sh").args(["-c", &format!("'{program}' sweep {proposed}")]).output().unwrap();
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+}
+
 #[test]
 fn every_file_of_a_sweep_tells_what_was_changed() {
     let (directory, path) = scenario(SCENARIO);

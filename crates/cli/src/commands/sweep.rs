@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use lab::present::report;
 use lab::present::{Summary, csv, seeds_of};
 use lab::run::sweep::{Journal, JournalError, Plan};
+use lab::scenario::Override;
 use lab::scenario::shell::{self, quote};
 
 use crate::arguments::{self, Backend};
@@ -22,9 +23,7 @@ const USUAL_SEEDS: u64 = 30;
 /// Runs what is missing, then writes and prints the summary of all runs.
 pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
     arguments.world.check().map_err(Failure::Input)?;
-    if arguments.seeds.is_some()
-        && arguments.overrides.iter().any(|change| change.text.trim().starts_with("sweep.seeds"))
-    {
+    if arguments.seeds.is_some() && arguments.overrides.iter().any(sets_seeds) {
         return Err(Failure::Input(
             "--seeds and --set sweep.seeds both set the seeds\n  help: leave one of them out".into(),
         ));
@@ -59,6 +58,11 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
         false => console::print(&format!("{}\n{}", summary.to_text(), what_next(&plan, arguments, &out, &summary)))?,
     }
     judge(&plan, &summary)
+}
+
+/// Returns whether a change sets the seeds, as `--seeds` does.
+fn sets_seeds(change: &Override) -> bool {
+    change.text.trim().starts_with("sweep.seeds")
 }
 
 /// Returns the failure for a journal: the named folder cannot hold it, unless the disk is full or fails.
@@ -122,7 +126,9 @@ fn what_next(plan: &Plan, arguments: &arguments::Sweep, out: &Path, summary: &Su
     }
     let out =
         arguments.out.as_ref().map_or(String::new(), |out| format!(" --out {}", quote(&out.display().to_string())));
-    let overrides: Vec<String> = plan.overrides.iter().map(|change| change.text.clone()).collect();
+    // `--seeds` states the seeds, also those that `--set` chose.
+    let kept = plan.overrides.iter().filter(|change| !sets_seeds(change));
+    let overrides: Vec<String> = kept.map(|change| change.text.clone()).collect();
     let again = shell::scenario(&plan.scenario.file, None, &overrides) + &arguments.world.words();
     let first = plan.command(&plan.cases[0], plan.seeds[0]);
     text += "\nnext:\n";
