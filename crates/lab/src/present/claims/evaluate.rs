@@ -26,7 +26,8 @@ pub fn evaluate(claim: &Claim, runs: &Runs, mode: Mode) -> Outcome {
         judged if judged.iter().all(|holds| *holds) => Verdict::Reproduced,
         _ => Verdict::NotReproduced,
     };
-    let needs = needs(claim);
+    // Several parts of the evidence may need the same runs, which count once.
+    let needs: BTreeSet<Needs> = needs(claim).into_iter().collect();
     let records = || needs.iter().map(|needs| records(runs, *needs));
     let seeds = records().map(seeds).min().unwrap_or(0);
     let without_chance = !findings.is_empty() && findings.iter().all(|finding| finding.without_chance);
@@ -166,6 +167,17 @@ mod tests {
         records[0].values.clear();
         records.pop();
         assert_eq!([judge(LESS, &both()).seeds, judge(LESS, &records).seeds], [4, 2]);
+    }
+
+    #[test]
+    fn runs_that_several_parts_of_the_evidence_need_count_once() {
+        const TWICE: &[Evidence] = &[
+            Evidence::Runs { needs: NEEDS, checks: &[Check::Show { of: of("new", OUTAGES) }] },
+            Evidence::Runs { needs: NEEDS, checks: &[Check::Show { of: of("old", OUTAGES) }] },
+        ];
+        let mut records = both();
+        records[2].faults.push("lost".into());
+        assert_eq!(judge(TWICE, &records).faulty_runs, 1);
     }
 
     #[test]
