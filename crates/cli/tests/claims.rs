@@ -101,6 +101,33 @@ fn a_map_has_every_condition_asked_for_and_is_kept() {
     assert_eq!((unchanged(0), unchanged(1)), (vec![false, true, false, false], vec![false, true, true, true]));
 }
 
+/// As when no run of a scenario can begin.
+#[test]
+fn a_claim_that_no_run_measured_is_a_failure_in_the_map_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let map = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+        let small = ["claims", "--map", "--ids", "C02", "--conditions", "no-sack", "--seeds", "1", "--confirm", "0"];
+        command.current_dir(directory.path()).args(small).assert()
+    };
+    map().success();
+    for entry in std::fs::read_dir(directory.path().join("out/claims")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "jsonl") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let unbegun = |line: &str| {
+            let mut record: serde_json::Value = serde_json::from_str(line).unwrap();
+            (record["values"], record["faults"]) = (serde_json::json!({}), serde_json::json!(["it did not begin"]));
+            format!("{record}\n")
+        };
+        let (manifest, runs) = text.split_once('\n').unwrap();
+        std::fs::write(&path, format!("{manifest}\n{}", runs.lines().map(unbegun).collect::<String>())).unwrap();
+    }
+    map().code(1).stdout(contains("| C02 |")).stderr(contains("not measured by any run: C02"));
+}
+
 #[test]
 fn a_condition_that_there_is_not_is_an_error_with_those_that_there_are() {
     claims(&["--map", "--conditions", "moon"]).code(2).stderr(contains("moon").and(contains("known: shipped")));

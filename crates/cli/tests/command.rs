@@ -461,6 +461,30 @@ fn the_demo_sends_a_users_file() {
     anabranch(&["demo", "--file", &file.display().to_string(), "--out", &out]).success().stdout(wanted);
 }
 
+/// A file that takes longer than the scenario's two minutes: it is sparse, and most of it is never sent.
+#[test]
+fn an_interrupted_demo_keeps_what_it_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, out) = (directory.path().join("large"), directory.path().join("out"));
+    std::fs::File::create(&file).unwrap().set_len(300_000_000).unwrap();
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("anabranch"))
+        .args(["demo", "--file", file.to_str().unwrap(), "--out", out.to_str().unwrap()])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut first = String::new();
+    std::io::BufRead::read_line(&mut stdout, &mut first).unwrap();
+    assert!(first.starts_with("Sending "), "{first}");
+    assert!(std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    std::io::Read::read_to_string(&mut stdout, &mut first).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && said.contains("interrupted after"), "{:?}: {said}", output.status);
+    assert!(names(&out).contains(&"results.json".into()), "{:?}", names(&out));
+}
+
 #[test]
 fn a_topology_with_a_mistake_is_bad_input() {
     let (_directory, path) = scenario("[[host]]\nname = \"a\"\n[[link]]\nbetween = [\"a\", \"b\"]\n");

@@ -12,6 +12,7 @@ use super::run::{judge, list, simulate, write_files};
 use crate::arguments;
 use crate::console::{self, Bar};
 use crate::failure::Failure;
+use crate::interruptible::Interruptible;
 
 /// The scenario, embedded in the command so that it runs from anywhere.
 const SCENARIO: &str = include_str!("../../../../scenarios/demo.toml");
@@ -20,14 +21,16 @@ const CELL: &str = include_str!("../../../../scenarios/cell.toml");
 /// Sends the file in the simulator, and then on real Linux if the machine allows it.
 pub fn demo(arguments: &arguments::Demo) -> Result<(), Failure> {
     let scenario = scenario(arguments)?;
+    let mut backend = Interruptible::new()?;
     let subject = match &arguments.file {
         Some(path) => path.display().to_string(),
         None => "a generated file of 8 MB".into(),
     };
     console::print(&format!("Sending {subject} over four relays, in the simulator\n\n"))?;
-    let run = simulate(&scenario, Some(&arguments.out))?;
-    show(&run, &arguments.out)?;
-    show_cell(arguments)?;
+    show(&simulate(&mut backend, &scenario, Some(&arguments.out))?, &arguments.out)?;
+    show_cell(&mut backend, arguments)?;
+    // What follows listens for signals itself.
+    drop(backend);
     match testbed::rehearse(testbed::Ends::KERNEL_TO_ENGINE) {
         Ok(()) => send_for_real(&scenario, &subject, &arguments.out)?,
         Err(lacking) => console::print(&format!("Left out: the same on real Linux: {lacking}\n\n"))?,
@@ -37,12 +40,12 @@ pub fn demo(arguments: &arguments::Demo) -> Result<(), Failure> {
 }
 
 /// Ten relays in one cell and on one Wi-Fi channel, each with traffic of its own.
-fn show_cell(arguments: &arguments::Demo) -> Result<(), Failure> {
+fn show_cell(backend: &mut Interruptible, arguments: &arguments::Demo) -> Result<(), Failure> {
     let text = "a cooperative cell: ten relays in one LTE cell, each with traffic of its own";
     console::print(&format!("Running {text}\n\n"))?;
     let mut scenario = scenario::load("scenarios/cell.toml", CELL, &[])?;
     scenario.seed = arguments.seed.unwrap_or(scenario.seed);
-    show(&simulate(&scenario, None)?, &arguments.out.join("cell"))
+    show(&simulate(backend, &scenario, None)?, &arguments.out.join("cell"))
 }
 
 fn send_for_real(scenario: &Scenario, subject: &str, out: &Path) -> Result<(), Failure> {

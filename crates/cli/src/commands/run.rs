@@ -160,10 +160,11 @@ fn play(arguments: &arguments::Run, scenario: &Scenario) -> Result<Run, Failure>
     Ok(run)
 }
 
-/// Runs `scenario` in the simulator with a progress bar.
-pub fn simulate(scenario: &Scenario, pcap: Option<&Path>) -> Result<Run, Failure> {
+/// Runs `scenario` in the simulator, which is `backend`, with a progress bar.
+pub fn simulate(backend: &mut Interruptible, scenario: &Scenario, pcap: Option<&Path>) -> Result<Run, Failure> {
     let bar = Bar::new("s simulated");
-    let mut run = lab::run::run(scenario, pcap, &mut |progress| bar.show(progress))?;
+    let recordings = Recordings { pcap, ..Recordings::default() };
+    let mut run = lab::run::run_on(backend, scenario, recordings, &mut |progress| bar.show(progress))?;
     run.add_digests(scenario);
     Ok(run)
 }

@@ -1,6 +1,7 @@
 //! `anabranch claims --map`: claims by conditions.
 
 use std::collections::btree_map::Entry;
+use std::iter;
 use std::ops::RangeInclusive;
 
 use lab::present::claims::conditions::{CONDITIONS, Condition};
@@ -8,7 +9,7 @@ use lab::present::claims::map::{Looked, Map, to_html, to_text};
 use lab::present::claims::{Claim, Fingerprint, Mode, Needs, Outcome, Runs, Verdict, evaluate, needs, users};
 use lab::run::sweep::Record;
 
-use super::{next, runs};
+use super::{complain_of_gaps, next, runs};
 use crate::arguments;
 use crate::console;
 use crate::failure::Failure;
@@ -45,7 +46,8 @@ pub(super) fn map(claims: &[&'static Claim], arguments: &arguments::Claims, mode
         true => map.to_json() + "\n",
         false => format!("{}\n{}", to_text(&map), next::of_map(arguments, &page)),
     };
-    Ok(console::print(&text)?)
+    console::print(&text)?;
+    complain_of_gaps(looked.iter().flatten().flat_map(|looked| iter::once(&looked.at).chain(&looked.confirmed)))
 }
 
 /// Seeds of the first look at conditions, and seeds for confirmation.

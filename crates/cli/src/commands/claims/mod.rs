@@ -7,6 +7,7 @@ mod next;
 mod ns3;
 mod runs;
 
+use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
 
 use lab::present::claims::conditions::CONDITIONS;
@@ -79,16 +80,17 @@ fn show(
     complain_of_gaps(&outcomes)
 }
 
-/// Fails for claims that were not measured. A claim that is not reproduced is a result, not a failure.
-fn complain_of_gaps(outcomes: &[Outcome]) -> Result<(), Failure> {
-    let missing = outcomes.iter().filter(|outcome| outcome.verdict == Verdict::NotMeasured);
-    let missing: Vec<_> = missing.map(|outcome| outcome.id.as_str()).collect();
+/// Fails for claims that were not measured, under whatever condition. A claim that is not reproduced is a result, not a
+/// failure.
+fn complain_of_gaps<'o>(outcomes: impl IntoIterator<Item = &'o Outcome>) -> Result<(), Failure> {
+    let missing = outcomes.into_iter().filter(|outcome| outcome.verdict == Verdict::NotMeasured);
+    let missing: BTreeSet<_> = missing.map(|outcome| outcome.id.as_str()).collect();
     if missing.is_empty() {
         return Ok(());
     }
     Err(Failure::Failed(format!(
         "not measured by any run: {}; see the faults of the runs with anabranch sweep",
-        missing.join(", ")
+        missing.into_iter().collect::<Vec<_>>().join(", ")
     )))
 }
 
