@@ -187,6 +187,27 @@ fn variants_that_cannot_be_run_leave_the_others_their_report() {
     assert!(html.contains("Runs with faults") && html.contains("2 did not run") && html.contains("none.mahi"));
 }
 
+/// They are in virtual time, so they would fail again. The program for ns-3's radio is one that cannot do it.
+#[test]
+fn faulty_runs_with_ns3_are_not_repeated() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, out) = (directory.path().join("cell.toml"), directory.path().join("out"));
+    let text = "name = \"cell\"\nduration = \"1 s\"\nworkload = { kind = \"generated\", size = \"90 MB\" }\n\
+        cell = { scheduler = \"round-robin\" }\n[[relays]]\nplace = { distance_m = [100.0, 200.0] }\n";
+    std::fs::write(&path, text).unwrap();
+    sweep(&path, &out, &["--seeds", "1..2"]).assert().code(1).stderr(contains("2 runs had faults"));
+    let journal = out.join("runs.jsonl");
+    let simulated = std::fs::read_to_string(&journal).unwrap();
+    std::fs::write(&journal, simulated.replacen("\"settings\":", "\"world\":\"--backend ns3\",\"settings\":", 1))
+        .unwrap();
+    let again = || {
+        let mut command = sweep(&path, &out, &["--seeds", "1..2", "--backend", "ns3"]);
+        command.env("ANABRANCH_NS3_RADIO", "/bin/false").assert().code(1)
+    };
+    again().stderr(contains("2 runs had faults"));
+    assert!(std::fs::read_to_string(&journal).unwrap().ends_with(simulated.split_once('\n').unwrap().1));
+}
+
 #[test]
 fn a_live_view_without_a_terminal_is_ten_lines() {
     let directory = tempfile::tempdir().unwrap();

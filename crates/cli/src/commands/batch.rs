@@ -13,7 +13,7 @@ use crate::interruptible::Interruptible;
 /// How the runs that are missing follow each other.
 type InOrder = fn(&Plan, &mut Journal, usize, &How<'_>, &mut dyn FnMut(Progress)) -> Result<(), JournalError>;
 
-/// Runs what is missing in `journal` with `how`, `jobs` runs at a time.
+/// Runs what is missing in `journal` with `how`, in real time, `jobs` runs at a time.
 ///
 /// # Errors
 /// If a run cannot go on, or on an interruption; finished runs are in the journal.
@@ -76,5 +76,7 @@ pub fn with_ns3(plan: &Plan, journal: &mut Journal, jobs: usize, what: &str) -> 
     for case in &plan.cases {
         ns3_radio::check(&case.scenario)?;
     }
-    complete(plan, journal, jobs, what, &|scenario| ns3_radio::run(scenario, Recordings::default(), &mut |_| {}))
+    let how = |scenario: &Scenario| ns3_radio::run(scenario, Recordings::default(), &mut |_| {});
+    // In virtual time, a run that had faults would have them again.
+    watched(plan, journal, jobs, what, &how, run_with)
 }
