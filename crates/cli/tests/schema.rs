@@ -33,6 +33,29 @@ fn every_file_that_ships_obeys_the_schema() {
     }
 }
 
+/// Tables are merged, so they may be stated in part; lists are replaced as a whole.
+#[test]
+fn files_that_extend_others_state_what_they_change() {
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    for part in [
+        "[bottleneck]\nqueue = \"50 packets\"",
+        "[bottleneck.loss]\nburst_packets = 4.0",
+        "[bottleneck.uplink]\nrate = \"1 Mbit/s\"",
+        "[metrics.analysis]\nto = \"9 s\"",
+        "[target]\ntolerance = \"5 %\"",
+        "[workload]\nsize = \"1 MB\"",
+        "[cooperation.selection.buffered_tolerance]\nfull = \"2 s\"",
+    ] {
+        let text = format!("extends = \"demo\"\nname = \"x\"\n{part}\n");
+        let mistakes: Vec<String> = validator.iter_errors(&instance(&text)).map(|error| error.to_string()).collect();
+        assert_eq!(mistakes, [""; 0], "{part}");
+    }
+    for list in ["[[relays]]\ncellular = { queue = \"50 packets\" }", "[[relays]]\ncellular = { rate = \"1 Mbit/s\" }"]
+    {
+        assert!(!validator.is_valid(&instance(list)), "{list}");
+    }
+}
+
 #[test]
 fn what_the_loader_refuses_the_schema_refuses_too() {
     let validator = jsonschema::validator_for(&schema()).unwrap();

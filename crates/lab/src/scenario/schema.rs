@@ -163,13 +163,35 @@ pub fn schema() -> String {
         properties.insert("extends".into(), extends);
     }
     add_property(&mut schema, "/$defs/Relay/properties", "count", "integer", "Number of relays like this one.");
-    // A file that extends another may omit any field, except in lists, which are replaced as a whole.
-    for table in ["", "/$defs/Workload", "/$defs/Target"] {
-        if let Some(object) = schema.pointer_mut(table).and_then(Value::as_object_mut) {
-            object.remove("required");
-        }
-    }
+    let mut definitions = schema.get("$defs").cloned().unwrap_or_default();
+    let whole = definitions.clone();
+    omit_fields(&mut schema, &whole, &mut definitions);
+    schema["$defs"] = definitions;
     format!("{schema:#}\n")
+}
+
+/// Lets the tables of `schema` omit any field, except in lists: a file that extends another states of a table only what
+/// it changes, but replaces lists as a whole. `whole` are the definitions to which the schema refers; those that become
+/// others here are added to `definitions`.
+fn omit_fields(schema: &mut Value, whole: &Value, definitions: &mut Value) {
+    let Some(object) = schema.as_object_mut() else { return };
+    object.remove("required");
+    if let Some(Value::Object(fields)) = object.get_mut("properties") {
+        fields.values_mut().for_each(|field| omit_fields(field, whole, definitions));
+    }
+    if let Some(Value::Array(forms)) = object.get_mut("anyOf") {
+        forms.iter_mut().for_each(|form| omit_fields(form, whole, definitions));
+    }
+    let Some(Value::String(reference)) = object.get_mut("$ref") else { return };
+    let Some(definition) = reference.strip_prefix("#/$defs/").and_then(|name| Some((name, whole.get(name)?))) else {
+        return;
+    };
+    let (name, mut part) = (format!("{}InPart", definition.0), definition.1.clone());
+    omit_fields(&mut part, whole, definitions);
+    if part != *definition.1 {
+        *reference = format!("#/$defs/{name}");
+        definitions[name] = part;
+    }
 }
 
 fn add_property(schema: &mut Value, at: &str, name: &str, kind: &str, description: &str) {
