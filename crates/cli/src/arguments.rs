@@ -199,9 +199,9 @@ pub struct Sweep {
     /// variants set cannot be changed
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub overrides: Vec<Override>,
-    /// Folder for the runs: runs.jsonl, runs.csv and summary.json; by default out/ and the scenario's name. Finished
-    /// runs are repeated only if they had faults, on Linux or in another build of this program; more seeds, points and
-    /// variants stand beside them
+    /// Folder for the runs: runs.jsonl, runs.csv and summary.json; by default out/ and the scenario's name, for another
+    /// backend a folder in it, such as out/demo/linux. Finished runs are repeated only if they had faults, on Linux or
+    /// in another build of this program; more seeds, points and variants stand beside them
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Discard existing runs and start from the beginning

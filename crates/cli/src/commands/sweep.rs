@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::iter;
 use std::path::{Path, PathBuf};
 
 use lab::present::report;
@@ -34,7 +33,7 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
         Plan::new(load, &arguments.overrides, arguments.seeds).map_err(|error| Failure::Input(error.to_string()))?;
     console::complain(&notes_on("", plan.cases.iter().map(|case| &case.scenario)))?;
     plan.world = arguments.world.words().trim().into();
-    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(folder(&plan)));
+    let out = arguments.out.clone().unwrap_or_else(|| folder(&plan));
     let mut journal =
         Journal::open(&out.join("runs.jsonl"), &plan, arguments.restart).map_err(|error| unusable(&error))?;
     builds::complain_of_others(&journal, "repeat all runs with --restart")?;
@@ -92,11 +91,13 @@ fn what_else(plan: &Plan, journal: &Journal, out: &Path) -> String {
     text
 }
 
-/// Returns the folder: runs of different worlds are kept apart.
-fn folder(plan: &Plan) -> String {
-    let world =
-        plan.world.split_whitespace().map(|word| word.trim_start_matches('-')).filter(|word| *word != "backend");
-    iter::once(plan.scenario.name.as_str()).chain(world).collect::<Vec<_>>().join("-")
+/// Returns the folder: that of the scenario, and in it one for each world but the simulator. So it is no other
+/// scenario's, whatever that is called.
+fn folder(plan: &Plan) -> PathBuf {
+    let words = plan.world.split_whitespace().map(|word| word.trim_start_matches('-'));
+    let world = words.filter(|word| *word != "backend").collect::<Vec<_>>().join("-");
+    let of_scenario = PathBuf::from("out").join(&plan.scenario.name);
+    if world.is_empty() { of_scenario } else { of_scenario.join(world) }
 }
 
 /// Runs what is not in the journal, on the chosen backend.
@@ -163,6 +164,23 @@ fn judge(plan: &Plan, summary: &Summary) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Another scenario may be called as one and its world together.
+    #[test]
+    fn scenarios_and_worlds_have_folders_of_their_own() {
+        let place = |name: &str, world: &str| {
+            let text = format!(
+                "name = \"{name}\"\nduration = \"1 s\"\nworkload = {{ kind = \"bulk\" }}\n[[relays]]\n\
+                 cellular = {{ rate = \"1 Mbit/s\", delay = \"5 ms\" }}\n"
+            );
+            let load = |overrides: &[_]| lab::scenario::load("x.toml", &text, overrides);
+            folder(&Plan { world: world.into(), ..Plan::new(load, &[], None).unwrap() })
+        };
+        assert_eq!(place("demo", ""), Path::new("out/demo"));
+        assert_eq!(place("demo", "--backend linux --source engine"), Path::new("out/demo/linux-source-engine"));
+        assert_ne!(place("demo-linux", ""), place("demo", "--backend linux"));
+        assert_ne!(place("linux", ""), place("demo", "--backend linux"));
+    }
 
     #[test]
     fn more_seeds_are_proposed_than_there_are() {
