@@ -4,6 +4,7 @@ use std::path::Path;
 
 use lab::present::summary;
 use lab::run::{Recordings, Run};
+use lab::scenario::shell::quote;
 use lab::scenario::{self, Scenario, Workload, WorkloadKind};
 use transport::congestion::ControllerSpec;
 use units::text::Text;
@@ -94,6 +95,17 @@ fn what_next(arguments: &arguments::Demo) -> String {
          anabranch demo --file PATH    # send one of your files\n  \
          anabranch run demo --set connection.congestion=cubic\n  \
          anabranch scenarios    # the papers' experiments\n",
-        report.display()
+        quote(&report.display().to_string())
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_is_one_word_of_the_command_that_opens_it() {
+        let text = what_next(&arguments::Demo { file: None, out: "my out".into(), seed: None });
+        assert!(text.contains("  xdg-open 'my out/report.html'    # "), "{text}");
+    }
 }
