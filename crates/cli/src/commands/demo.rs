@@ -59,6 +59,7 @@ fn send_for_real(scenario: &Scenario, subject: &str, out: &Path) -> Result<(), F
     let mut run = testbed::run(&scenario, testbed::Ends::KERNEL_TO_ENGINE, Recordings::default(), &mut |progress| {
         bar.show(progress)
     })?;
+    run.results.manifest.world = "--backend linux".into();
     run.add_digests(&scenario);
     drop(bar);
     show(&run, &out.join("real"))

@@ -268,7 +268,8 @@ impl Manifest {
         }
     }
 
-    /// Returns the backend as options of the command, or `simulator`. Where the stacks are unknown, it names none.
+    /// Returns the backend as options of the command, or `simulator`. Of results that do not state the stacks, as those
+    /// of earlier versions, it names none.
     pub fn backend_options(&self) -> String {
         match (self.world.as_str(), self.backend.as_str()) {
             ("", "simulator") => "simulator".into(),
