@@ -13,8 +13,8 @@ use crate::scenario::{FieldPath, Override, Scenario};
 pub(super) struct Causes {
     /// Settings that differ.
     pub settings: Vec<Difference>,
-    /// Variants of each side whose settings it does not state: runs of earlier sweeps in its folder, which the latest
-    /// one did not have.
+    /// Variants of each side whose settings it does not state: the sweep of its first line, usually the latest one, did
+    /// not have them.
     pub unknown: [BTreeSet<String>; 2],
 }
 
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(contrast.unknown_a, ["LIA", "OLIA"].map(String::from).into());
         assert_eq!(contrast.unknown_b, [].into());
         let text = contrast.to_text();
-        let said = "not known: what the variants LIA, OLIA set in A, whose latest sweep did not have them";
+        let said = "not known: what the variants LIA, OLIA set in A, whose first line does not name them";
         assert!(text.contains(said) && !text.contains("the same settings"), "{text}");
         // What does not depend on variants is known.
         let mut written = [later(TEXT), later(&TEXT.replace("cubic", "newreno"))];
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(named(a.clone(), b.clone()), (vec!["connection.congestion: cubic, newreno".into()], 2));
         let text = Contrast::new(b, a).to_text();
         let both = ["A", "B"]
-            .map(|side| format!("not known: what the variant LIA sets in {side}, whose latest sweep did not have it"));
+            .map(|side| format!("not known: what the variant LIA sets in {side}, whose first line does not name it"));
         assert!(both.iter().all(|said| text.contains(said)), "{text}");
     }
 
