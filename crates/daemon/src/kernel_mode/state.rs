@@ -185,17 +185,18 @@ impl State {
             self.earlier.retain(|token| tokens.contains(token));
         }
         let is_unmanaged = |token: &u32| self.earlier.contains(token) && !self.manager.manages(*token);
-        self.unmanaged = there.iter().filter(|(token, _)| is_unmanaged(token)).count();
+        let over_uplinks = there.iter().filter(|(_, look)| look.uplink.is_some());
+        self.unmanaged = over_uplinks.filter(|(token, _)| is_unmanaged(token)).count();
         self.meters.look(there.iter().map(|(_, look)| *look));
         Ok(there)
     }
 
-    /// Returns all subflows over present uplinks, with their connections' tokens.
+    /// Returns all subflows, with their connections' tokens.
     fn looks(&self) -> Result<Vec<(u32, Look)>> {
         let manager = &self.manager;
         let subflow = |socket: Socket| match socket.state {
             mptcp::State::Subflow { token, cookie, traffic } => {
-                let uplink = manager.uplink_of(socket.ends.local.ip(), socket.interface)?;
+                let uplink = manager.uplink_of(socket.ends.local.ip(), socket.interface);
                 Some((token, Look { cookie, ends: socket.ends, uplink, traffic }))
             }
             mptcp::State::Listens => None,
