@@ -387,6 +387,16 @@ impl Connection {
         unanswered
     }
 
+    /// Notes that events were lost: with them, the answers to attempts, of which the subflows that are there tell.
+    pub fn forget_answers(&mut self, uplinks: &[View]) {
+        for index in 0..self.attempts.len() {
+            let is_carried = self.carried_by(index, uplinks);
+            let attempt = self.attempt(index);
+            attempt.late = 0;
+            attempt.pending_until = attempt.pending_until.filter(|_| !is_carried);
+        }
+    }
+
     /// Creates the subflows that are missing.
     pub fn extend(
         &mut self,

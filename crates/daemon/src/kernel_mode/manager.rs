@@ -354,8 +354,7 @@ impl Manager {
             if let Some(connection) = self.connections.get_mut(&token) {
                 connection.is_found = is_found;
                 connection.subflows = subflows;
-                // The events of their ends were lost.
-                connection.attempts.iter_mut().for_each(|attempt| attempt.late = 0);
+                connection.forget_answers(&self.uplinks);
             }
         }
         self.touched.extend(self.connections.keys());

@@ -477,6 +477,22 @@ fn a_found_connection_is_left_if_its_priority_is_refused_twice_while_the_subflow
     assert_eq!(manager.connections(), 1);
 }
 
+#[test]
+fn an_attempt_whose_answer_was_lost_is_over_once_its_subflow_is_found() {
+    let (mut manager, commands) = begun(Tier::Primary);
+    assert_eq!(creates(&commands), [1]);
+    manager.adopt(&[found(1, 1000)], at(1));
+    assert_eq!((manager.commands(at(1)), manager.deadline()), (Vec::new(), Some(at(8))), "it may be on its way");
+    manager.adopt(&[found(1, 1000), found(2, 2000)], at(2));
+    assert_eq!((manager.commands(at(2)), manager.deadline()), (vec![set_backup(2, 2000, false)], None));
+    assert_eq!(manager.doubt(&[(TOKEN, ends(2, 2000))], at(60)).len(), 1);
+    assert_eq!(creates(&manager.commands(at(60))), [1]);
+    // The answer to the replacement is lost, too.
+    manager.adopt(&[found(1, 1000), found(2, 2000), found(2, 2001)], at(61));
+    manager.handle(Event::Closed { token: TOKEN }, at(62));
+    assert_eq!(manager.totals().failed, 0);
+}
+
 /// An uplink of two families may have a subflow of each.
 #[test]
 fn a_quiet_subflow_beside_another_one_over_its_uplink_is_not_doubted() {
