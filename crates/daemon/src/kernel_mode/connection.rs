@@ -106,6 +106,7 @@ pub struct Connection {
 #[derive(Clone, Copy, Debug)]
 pub struct Subflow {
     pub ends: Ends,
+    /// Index of the interface that it is bound to, as far as is known.
     pub interface: Option<u32>,
     /// `None` if unknown, because the kernel has refused to set it, or because the subflow was found.
     pub backup: Option<bool>,

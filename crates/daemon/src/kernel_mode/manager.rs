@@ -331,6 +331,7 @@ impl Manager {
             let State::Subflow { token, .. } = socket.state else { continue };
             let (ends, interface) = (socket.ends, socket.interface);
             let known = self.connections.get(&token).and_then(|connection| connection.subflow(ends)).copied();
+            let known = known.map(|known| Subflow { interface: known.interface.or(interface), ..known });
             let found = Subflow {
                 ends,
                 interface,
@@ -358,6 +359,20 @@ impl Manager {
             }
         }
         self.touched.extend(self.connections.keys());
+    }
+
+    /// Notes the interfaces that subflows are bound to: with the event of the first subflow of a connection, the kernel does
+    /// not tell whether its program has bound it.
+    pub fn note_interfaces(&mut self, sockets: &[Socket]) {
+        for socket in sockets.iter().filter(|socket| socket.interface.is_some()) {
+            let State::Subflow { token, .. } = socket.state else { continue };
+            let Some(connection) = self.connections.get_mut(&token) else { continue };
+            let is_it = |subflow: &&mut Subflow| subflow.ends == socket.ends && subflow.interface.is_none();
+            if let Some(subflow) = connection.subflows.iter_mut().find(is_it) {
+                subflow.interface = socket.interface;
+                self.touched.insert(token);
+            }
+        }
     }
 
     /// Returns the commands for the kernel that are due now.

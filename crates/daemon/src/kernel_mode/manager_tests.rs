@@ -385,6 +385,32 @@ fn two_uplinks_with_one_address_are_told_by_their_interfaces() {
     assert_eq!((manager.commands(at(1)), manager.deadline()), (Vec::new(), None));
 }
 
+/// The event of a first subflow does not tell that its program has bound it.
+#[test]
+fn a_first_subflow_is_over_the_interface_that_a_look_shows() {
+    let mut uplinks = views(Tier::Primary);
+    uplinks[1].addresses = uplinks[0].addresses.clone();
+    let mut manager = Manager::default();
+    manager.set_uplinks(uplinks.clone());
+    manager.handle(Event::Established { token: TOKEN, ends: ends(1, 1000), is_server: false, no_join: false }, at(0));
+    assert_eq!(creates(&manager.commands(at(0))), [1]);
+    let event = Event::SubflowEstablished { token: TOKEN, ends: ends(1, 2000), interface: Some(2), backup: false };
+    manager.handle(event, at(0));
+    let bound = |port| Socket { interface: Some(2), ..found(1, port) };
+    manager.note_interfaces(&[bound(1000), bound(2000)]);
+    let destroy = |port| Command::Destroy { token: TOKEN, ends: ends(1, port) };
+    let commands = manager.commands(at(1));
+    assert_eq!((commands[0], creates(&commands)), (destroy(2000), vec![0]));
+    closed(&mut manager, 1, 2000, at(1));
+    let event = Event::SubflowEstablished { token: TOKEN, ends: ends(1, 3000), interface: Some(1), backup: false };
+    manager.handle(event, at(1));
+    manager.note_interfaces(&[bound(1000)]);
+    assert_eq!((manager.commands(at(2)), manager.deadline()), (Vec::new(), None));
+    uplinks[1].is_usable = false;
+    manager.set_uplinks(uplinks);
+    assert_eq!(manager.commands(at(3)), [destroy(1000)]);
+}
+
 #[test]
 fn events_of_unknown_connections_do_nothing() {
     let mut manager = Manager::default();

@@ -58,7 +58,7 @@ impl State {
 
     /// Takes over the existing connections, including those of an earlier run. Their traffic so far does not count.
     pub fn begin(&mut self, now: Instant) -> Result<()> {
-        let there = self.looks()?;
+        let there = self.looks(&mptcp::sockets()?);
         self.earlier = there.iter().map(|(token, _)| *token).collect();
         self.meters.begin(there.into_iter().map(|(_, look)| look));
         self.adopt(now)?;
@@ -179,7 +179,9 @@ impl State {
 
     /// Measures the traffic of all subflows. Returns what the kernel says of them.
     fn measure(&mut self) -> Result<Vec<(u32, Look)>> {
-        let there = self.looks()?;
+        let sockets = mptcp::sockets()?;
+        self.manager.note_interfaces(&sockets);
+        let there = self.looks(&sockets);
         if !self.earlier.is_empty() {
             let tokens: BTreeSet<u32> = there.iter().map(|(token, _)| *token).collect();
             self.earlier.retain(|token| tokens.contains(token));
@@ -192,16 +194,15 @@ impl State {
     }
 
     /// Returns all subflows, with their connections' tokens.
-    fn looks(&self) -> Result<Vec<(u32, Look)>> {
-        let manager = &self.manager;
-        let subflow = |socket: Socket| match socket.state {
+    fn looks(&self, sockets: &[Socket]) -> Vec<(u32, Look)> {
+        let subflow = |socket: &Socket| match socket.state {
             mptcp::State::Subflow { token, cookie, traffic } => {
-                let uplink = manager.uplink_of(socket.ends.local.ip(), socket.interface);
+                let uplink = self.manager.uplink_of(socket.ends.local.ip(), socket.interface);
                 Some((token, Look { cookie, ends: socket.ends, uplink, traffic }))
             }
             mptcp::State::Listens => None,
         };
-        Ok(mptcp::sockets()?.into_iter().filter_map(subflow).collect())
+        sockets.iter().filter_map(subflow).collect()
     }
 
     /// Handles the loss of an uplink. Returns the reason, and whether this is news.
