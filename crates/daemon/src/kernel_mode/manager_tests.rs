@@ -345,6 +345,47 @@ fn a_server_opens_nothing_and_tells_its_addresses_to_who_may_reach_them() {
 }
 
 #[test]
+fn connections_within_this_host_are_left_alone() {
+    for (local, remote) in [
+        ("127.0.0.1:5000", "127.0.0.1:80"),
+        ("[::1]:5000", "[::1]:80"),
+        ("172.17.0.1:5000", "172.17.0.1:80"),
+        ("192.168.2.10:5000", "192.168.1.10:80"),
+    ] {
+        let ends = Ends { local: local.parse().unwrap(), remote: remote.parse().unwrap() };
+        for is_server in [false, true] {
+            let mut manager = Manager::default();
+            manager.set_uplinks(views(Tier::Primary));
+            manager.handle(Event::Established { token: TOKEN, ends, is_server, no_join: false }, at(0));
+            let ip = "192.168.1.10".parse().unwrap();
+            manager.handle(Event::Announced { token: TOKEN, id: 3, ip, port: None }, at(0));
+            manager.adopt(&[Socket { ends, ..found(1, 1000) }], at(0));
+            assert_eq!((manager.commands(at(0)), manager.deadline()), (Vec::new(), None), "{local}");
+            assert_eq!((manager.totals().connections, manager.uplink_of(ends, None)), (0, None), "{local}");
+        }
+    }
+}
+
+#[test]
+fn further_subflows_lead_to_no_address_of_this_host_or_of_a_link() {
+    let mut manager = Manager::default();
+    let mut uplinks = views(Tier::Primary);
+    uplinks[1].addresses.push("2001:db8::2".parse().unwrap());
+    manager.set_uplinks(uplinks);
+    let ends = Ends { local: "[fe80::1]:1000".parse().unwrap(), remote: "[fe80::9]:80".parse().unwrap() };
+    manager.handle(Event::Established { token: TOKEN, ends, is_server: false, no_join: false }, at(0));
+    for (id, ip) in [(3, "127.0.0.1"), (4, "::1"), (5, "192.168.1.10"), (6, "169.254.7.7"), (7, "0.0.0.0")] {
+        manager.handle(Event::Announced { token: TOKEN, id, ip: ip.parse().unwrap(), port: None }, at(0));
+    }
+    assert_eq!(manager.commands(at(0)), []);
+    let ip = "2001:db8::9".parse().unwrap();
+    manager.handle(Event::Announced { token: TOKEN, id: 3, ip, port: None }, at(1));
+    let commands = manager.commands(at(1));
+    let [Command::Create { to, .. }] = commands[..] else { panic!("{commands:?}") };
+    assert_eq!(to, "[2001:db8::9]:80".parse().unwrap());
+}
+
+#[test]
 fn a_former_address_that_stays_keeps_its_subflows_and_what_begins_has_the_new_one() {
     let (mut manager, _) = begun(Tier::Primary);
     established(&mut manager, 2, 2000, false, at(0));

@@ -84,7 +84,7 @@ impl State {
                 has_new = true;
             }
             if let Event::SubflowEstablished { ends, interface, .. } = event {
-                let uplink = self.manager.uplink_of(ends.local.ip(), *interface);
+                let uplink = self.manager.uplink_of(*ends, *interface);
                 uplink.into_iter().for_each(|uplink| self.silence.heard(uplink, now));
             }
         }
@@ -97,7 +97,7 @@ impl State {
     /// Counts the traffic of ended sockets.
     pub fn count(&mut self, ended: &[Ended]) {
         for ended in ended {
-            self.meters.handle(ended, self.manager.uplink_of(ended.ends.local.ip(), ended.interface));
+            self.meters.handle(ended, self.manager.uplink_of(ended.ends, ended.interface));
         }
     }
 
@@ -197,7 +197,7 @@ impl State {
     fn looks(&self, sockets: &[Socket]) -> Vec<(u32, Look)> {
         let subflow = |socket: &Socket| match socket.state {
             mptcp::State::Subflow { token, cookie, traffic } => {
-                let uplink = self.manager.uplink_of(socket.ends.local.ip(), socket.interface);
+                let uplink = self.manager.uplink_of(socket.ends, socket.interface);
                 Some((token, Look { cookie, ends: socket.ends, uplink, traffic }))
             }
             mptcp::State::Listens => None,
