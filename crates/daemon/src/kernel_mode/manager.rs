@@ -87,7 +87,7 @@ impl Manager {
     }
 
     fn is_own(&self, ip: IpAddr) -> bool {
-        let has = |uplink: &View| uplink.is_usable && uplink.addresses.contains(&ip);
+        let has = |uplink: &View| uplink.is_usable && uplink.has(ip);
         ip.is_loopback() || ip.is_unspecified() || self.uplinks.iter().any(has)
     }
 
@@ -109,8 +109,7 @@ impl Manager {
                 let of = uplink_of(&before, ip, interface);
                 // A subflow that is bound to no interface may now leave by another one.
                 let stays = of.is_some_and(|index| {
-                    let is_same = |now: &View| now.addresses.contains(&ip) && now.interface == before[index].interface;
-                    let stays = self.uplinks.get(index).is_some_and(|now| now.is_usable && is_same(now));
+                    let stays = self.uplinks.get(index).is_some_and(|now| now.keeps(ip, &before[index]));
                     stays && uplink_of(&self.uplinks, ip, interface) == of
                 });
                 subflow.is_doomed |= of.is_some() && !stays;
@@ -207,6 +206,13 @@ impl Manager {
             }
         }
         tried
+    }
+
+    /// Returns the local addresses of the subflows that are over no uplink.
+    pub fn strange_addresses(&self) -> BTreeSet<IpAddr> {
+        let subflows = self.connections.values().flat_map(|connection| &connection.subflows);
+        let strange = subflows.filter(|subflow| subflow.interface.is_none() && subflow.uplink(&self.uplinks).is_none());
+        strange.map(|subflow| subflow.ends.local.ip()).collect()
     }
 
     /// Returns whether any connection lacks a subflow over an uplink, so that attempts will show when it is heard.

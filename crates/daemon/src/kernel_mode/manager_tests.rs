@@ -13,7 +13,8 @@ const TOKEN: u32 = 7;
 
 fn view(number: u32, tier: Tier) -> View {
     let address = format!("192.168.{number}.10").parse().unwrap();
-    View { interface: number, addresses: vec![address], tier, is_usable: true, is_default: number == 1 }
+    let (addresses, others) = (vec![address], Vec::new());
+    View { interface: number, addresses, others, tier, is_usable: true, is_default: number == 1 }
 }
 
 fn views(second: Tier) -> Vec<View> {
@@ -411,6 +412,60 @@ fn a_former_address_that_stays_keeps_its_subflows_and_what_begins_has_the_new_on
         commands.iter().any(|it| matches!(it, Command::Destroy { .. })) && commands.iter().any(begins),
         "{commands:?}"
     );
+}
+
+/// The kernel may begin from another one than the uplink is known by.
+#[test]
+fn a_connection_may_begin_from_any_address_of_an_uplink() {
+    let ends = Ends { local: "10.50.0.7:1000".parse().unwrap(), ..ends(1, 1000) };
+    let begun = || {
+        let mut uplinks = views(Tier::Primary);
+        uplinks[0].others = vec!["10.50.0.7".parse().unwrap()];
+        let mut manager = Manager::default();
+        manager.set_uplinks(uplinks.clone());
+        manager.handle(Event::Established { token: TOKEN, ends, is_server: false, no_join: false }, at(0));
+        assert_eq!(creates(&manager.commands(at(0))), [1], "the first one has one");
+        established(&mut manager, 2, 2000, false, at(1));
+        assert_eq!(manager.commands(at(1)), []);
+        (manager, uplinks)
+    };
+    let (mut manager, mut uplinks) = begun();
+    uplinks[0].tier = Tier::Backup;
+    manager.set_uplinks(uplinks.clone());
+    assert_eq!(manager.commands(at(2)), [Command::SetBackup { token: TOKEN, ends, backup: true }]);
+    uplinks[0].tier = Tier::Never;
+    manager.set_uplinks(uplinks);
+    assert_eq!(manager.commands(at(3)), [Command::Destroy { token: TOKEN, ends }]);
+    // It goes on until the address goes, or the uplink.
+    let (mut manager, mut uplinks) = begun();
+    uplinks[0].addresses = vec!["192.168.1.77".parse().unwrap()];
+    manager.set_uplinks(uplinks.clone());
+    assert_eq!(manager.commands(at(2)), []);
+    uplinks[0].others.clear();
+    manager.set_uplinks(uplinks);
+    assert!(manager.commands(at(3)).contains(&Command::Destroy { token: TOKEN, ends }));
+    let (mut manager, mut uplinks) = begun();
+    uplinks[0].is_usable = false;
+    manager.set_uplinks(uplinks);
+    assert_eq!(manager.commands(at(2)), [Command::Destroy { token: TOKEN, ends }]);
+}
+
+/// An uplink gets further addresses without another change.
+#[test]
+fn addresses_that_no_uplink_is_known_to_have_are_told() {
+    let mut manager = Manager::default();
+    let mut uplinks = views(Tier::Primary);
+    manager.set_uplinks(uplinks.clone());
+    let strange = "192.168.1.77".parse().unwrap();
+    let ends = Ends { local: "192.168.1.77:1000".parse().unwrap(), ..ends(1, 1000) };
+    manager.handle(Event::Established { token: TOKEN, ends, is_server: false, no_join: false }, at(0));
+    assert_eq!(manager.strange_addresses().into_iter().collect::<Vec<_>>(), [strange]);
+    assert_eq!(creates(&manager.commands(at(0))), [0, 1]);
+    uplinks[0].addresses.push(strange);
+    manager.set_uplinks(uplinks);
+    assert!(manager.strange_addresses().is_empty());
+    let later: Vec<_> = (1..=9).flat_map(|second| creates(&manager.commands(at(second)))).collect();
+    assert_eq!(later, [1], "the first one has one");
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub struct State {
     earlier: BTreeSet<u32>,
     /// Number of subflows, at the last look, of those connections that are not managed.
     unmanaged: usize,
+    /// Addresses of subflows that no uplink had when its addresses were last listed.
+    strange: BTreeSet<IpAddr>,
 }
 
 impl State {
@@ -51,6 +53,7 @@ impl State {
             told: BTreeMap::new(),
             earlier: BTreeSet::new(),
             unmanaged: 0,
+            strange: BTreeSet::new(),
         };
         state.tell_uplinks();
         state
@@ -218,12 +221,31 @@ impl State {
     /// follow its name.
     pub fn usable(&mut self, uplink: Uplink, there: &[IpAddr], now: Instant) -> Option<String> {
         self.forget_silence(&uplink.interface);
+        self.strange.clear();
         self.roster.note_name(&uplink);
         let index = self.roster.position(&uplink.interface)?;
         let was_lost = self.roster.entries[index].replace_for_kernel(uplink, there);
         self.tell_uplinks();
         self.act(now);
         Some(self.roster.news_of(index, was_lost))
+    }
+
+    /// Returns the uplinks whose addresses are to be listed anew, if subflows have addresses that no uplink is known to
+    /// have: an uplink may have got further ones since, which are no change of it.
+    pub fn to_list(&mut self) -> Vec<String> {
+        let strange = self.manager.strange_addresses();
+        let has_new = !strange.is_subset(&self.strange);
+        self.strange.extend(strange);
+        let there = self.roster.entries.iter().filter(|entry| has_new && entry.lost.is_none());
+        there.map(|entry| entry.uplink.interface.clone()).collect()
+    }
+
+    /// Notes all addresses `there` of an uplink.
+    pub fn note_addresses(&mut self, interface: &str, there: &[IpAddr], now: Instant) {
+        let Some(index) = self.roster.position(interface) else { return };
+        self.roster.entries[index].note_addresses(there);
+        self.tell_uplinks();
+        self.act(now);
     }
 
     fn forget_silence(&mut self, interface: &str) {
@@ -282,6 +304,7 @@ impl State {
         let view = |(index, entry): (usize, &Entry)| View {
             interface: entry.uplink.index,
             addresses: entry.addresses.clone(),
+            others: entry.others.clone(),
             tier: self.roster.tier_of(index),
             is_usable: entry.lost.is_none(),
             is_default: default.as_ref() == Some(&entry.uplink.interface),
@@ -291,7 +314,7 @@ impl State {
 
     /// Returns the interface where connections without a bound interface begin, if uplinks share an address.
     fn default_interface(&self) -> Option<String> {
-        let addresses = || self.roster.entries.iter().flat_map(|entry| &entry.addresses);
+        let addresses = || self.roster.entries.iter().flat_map(|entry| entry.addresses.iter().chain(&entry.others));
         let shared = addresses().find(|address| addresses().filter(|other| other == address).count() > 1)?;
         // Documentation addresses (RFC 5737, RFC 3849): their route is that of the Internet.
         uplink::unbound_interface(match shared {
