@@ -206,7 +206,8 @@ impl Keeper<'_> {
             let now = self.clock.now();
             let mut state = lock(self.state);
             // First what is heard: it decides what is done.
-            if look_at <= now || is_due && state.has_target() {
+            let is_look = look_at <= now || is_due && state.has_target();
+            if is_look {
                 look_at = now + LOOK;
                 state.listen(now)?;
             }
@@ -215,7 +216,9 @@ impl Keeper<'_> {
                 state.select(now);
             }
             drop(state);
-            self.list_addresses();
+            if is_look {
+                self.list_addresses();
+            }
         }
     }
 
