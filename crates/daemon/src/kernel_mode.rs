@@ -224,7 +224,7 @@ impl Keeper<'_> {
 
     /// Lists the addresses of the uplinks if subflows have others than they are known to have.
     fn list_addresses(&self) {
-        let uplinks = lock(self.state).to_list();
+        let uplinks = lock(self.state).uplinks_to_list();
         for interface in uplinks {
             // Before the lock: this runs a program.
             let there = uplink::addresses_of(&interface);

@@ -232,7 +232,7 @@ impl State {
 
     /// Returns the uplinks whose addresses are to be listed anew, if subflows have addresses that no uplink is known to
     /// have: an uplink may have got further ones since, which are no change of it.
-    pub fn to_list(&mut self) -> Vec<String> {
+    pub fn uplinks_to_list(&mut self) -> Vec<String> {
         let strange = self.manager.strange_addresses();
         let has_new = !strange.is_subset(&self.strange);
         self.strange.extend(strange);
