@@ -125,6 +125,9 @@ pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)
     let ended_sockets = EndedSockets::new()?;
     let plumbing = Plumbing::lay(plan, stop)?;
     let mut roster = Roster::new(KERNEL, &options.uplinks.state, plumbing.paths(), &tiers);
+    for entry in roster.entries.iter_mut().filter(|entry| entry.lost.is_none()) {
+        entry.note_addresses(&uplink::addresses_of(&entry.uplink.interface));
+    }
     links.iter().flat_map(Links::statuses).for_each(|status| drop(roster.handle_link(&status)));
     options.prices.iter().try_for_each(|(name, price)| roster.set_price(name, *price)).map_err(Error::Usage)?;
     roster.set_target(options.target).map_err(Error::Usage)?;
@@ -203,7 +206,8 @@ impl Keeper<'_> {
             let now = self.clock.now();
             let mut state = lock(self.state);
             // First what is heard: it decides what is done.
-            if look_at <= now || is_due && state.has_target() {
+            let is_look = look_at <= now || is_due && state.has_target();
+            if is_look {
                 look_at = now + LOOK;
                 state.listen(now)?;
             }
@@ -211,6 +215,20 @@ impl Keeper<'_> {
             if is_due {
                 state.select(now);
             }
+            drop(state);
+            if is_look {
+                self.list_addresses();
+            }
+        }
+    }
+
+    /// Lists the addresses of the uplinks if subflows have others than they are known to have.
+    fn list_addresses(&self) {
+        let uplinks = lock(self.state).uplinks_to_list();
+        for interface in uplinks {
+            // Before the lock: this runs a program.
+            let there = uplink::addresses_of(&interface);
+            lock(self.state).note_addresses(&interface, &there, self.clock.now());
         }
     }
 

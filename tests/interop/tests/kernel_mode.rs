@@ -236,6 +236,50 @@ fn an_uplink_that_is_to_be_used_never_is_left() {
 }
 
 #[test]
+fn an_uplink_is_left_also_from_an_address_that_it_got_meanwhile() {
+    let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
+    let files = Files::new(60 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let _joined = start(&net, &[Tier::Primary; 2]);
+    // This changes neither the address nor the gateway of the uplink.
+    net.laptop.ip(["address add 192.168.42.78/24 dev usb0".into()]).unwrap();
+    net.laptop.ip(["route add 10.9.9.9 via 192.168.42.129 dev usb0 src 192.168.42.78".into()]).unwrap();
+    let curl = curl(&files, &net, URL);
+    let from = || output(&net.laptop, "ss", &["-tnH", "src", "192.168.42.78"]);
+    wait_until("it begins there", || !from().is_empty());
+    wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 300_000));
+    set(&net, 0, Tier::Never).unwrap();
+    wait_until("it is left", || from().is_empty() && status(&net)["uplinks"][0]["subflows"] == 0);
+    let begun = carried(&status(&net), 1);
+    wait_until("the other one carries on", || carried(&status(&net), 1) > begun + 300_000);
+    drop(curl);
+}
+
+#[test]
+fn rules_that_are_removed_are_restored_also_for_a_former_address() {
+    let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
+    let _joined = start(&net, &[Tier::Primary; 2]);
+    let rules = || {
+        let shown = output(&net.laptop, "sh", &["-c", "ip rule; ip -6 rule"]);
+        let mut own: Vec<String> = shown.lines().filter(|line| line.starts_with("199:")).map(str::to_owned).collect();
+        own.sort();
+        own
+    };
+    net.laptop.ip(["address add 192.168.42.77/24 dev usb0".into()]).unwrap();
+    net.laptop.ip(["route add default via 192.168.42.129 dev usb0 metric 50 src 192.168.42.77".into()]).unwrap();
+    let has = |ip: &str| rules().iter().filter(|rule| rule.contains(&format!("from {ip} "))).count() == 2;
+    wait_until("it is used", || has("192.168.42.77"));
+    assert!(has("192.168.42.10"), "{:#?}", rules());
+    let whole = rules();
+    output(
+        &net.laptop,
+        "sh",
+        &["-c", "while ip rule del priority 199 2>/dev/null; do :; done; ip -6 rule del priority 199"],
+    );
+    wait_until("all are there again", || rules() == whole);
+}
+
+#[test]
 fn a_phone_may_come_later_and_again_with_another_address() {
     for phones in [Tethered::distinct, Tethered::new] {
         let Some(net) = phones([LINK, LINK]) else { return };

@@ -32,8 +32,11 @@ pub struct Roster {
 pub struct Entry {
     /// Interface, and its ways to the Internet.
     pub uplink: Uplink,
-    /// The engine's addresses whose packets take this uplink.
+    /// The engine's addresses whose packets take this uplink. With the kernel's own MPTCP, those of the uplink: the
+    /// first of each family for what begins, then all others of their networks that it has.
     pub addresses: Vec<IpAddr>,
+    /// With the kernel's own MPTCP: addresses of the uplink in other networks.
+    pub others: Vec<IpAddr>,
     /// Tier that the user has set.
     pub tier: Tier,
     /// Price of an octet, in any unit.
@@ -55,6 +58,7 @@ impl Entry {
         Self {
             uplink: path.uplink.clone(),
             addresses: path.addresses.clone(),
+            others: Vec::new(),
             tier,
             price: 0,
             lost: path.uplink.ways().next().is_none().then(|| "is not available yet".into()),
@@ -111,13 +115,18 @@ impl Entry {
         self.addresses.iter().copied().filter(differs).collect()
     }
 
-    /// The same for the kernel's own MPTCP, whose subflows have the uplink's addresses: former ones count for as long as
-    /// the uplink has them. Returns whether it was lost.
+    /// The same for the kernel's own MPTCP, whose subflows have the uplink's addresses. Returns whether it was lost.
     pub fn replace_for_kernel(&mut self, found: Uplink, there: &[IpAddr]) -> bool {
-        let former = staying(&found, &self.addresses, there);
-        self.addresses = found.ways().map(|way| way.address).chain(former).collect();
         self.uplink = found;
+        self.note_addresses(there);
         self.lost.take().is_some()
+    }
+
+    /// Notes all addresses of an uplink, for the kernel's own MPTCP: a connection may begin from any of them.
+    pub fn note_addresses(&mut self, there: &[IpAddr]) {
+        let near = staying(&self.uplink, there, there);
+        self.addresses = self.uplink.ways().map(|way| way.address).chain(near).collect();
+        self.others = there.iter().copied().filter(|ip| !self.addresses.contains(ip)).collect();
     }
 }
 
@@ -596,6 +605,10 @@ mod tests {
         assert_eq!(entry.addresses, there, "the current ones come first");
         entry.replace_for_kernel(second, &there[..2]);
         assert_eq!(entry.addresses, there[..2]);
+        // The kernel may prefer one that the uplink is not known by.
+        let all = ["10.50.0.7", "192.168.42.10", "2001:db8::c", "2001:db8::b"].map(|ip| ip.parse::<IpAddr>().unwrap());
+        entry.note_addresses(&all);
+        assert_eq!((&entry.addresses[..], &entry.others[..]), (&[all[1], all[3], all[2]][..], &all[..1]));
     }
 
     /// The status of a link to the relay anna.

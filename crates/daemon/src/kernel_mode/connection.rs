@@ -75,8 +75,10 @@ pub enum Command {
 pub struct View {
     /// Its interface index.
     pub interface: u32,
-    /// Its addresses: the first of each family for what begins, then former ones that it still has.
+    /// Its addresses: the first of each family for what begins, then others of their networks, such as former ones.
     pub addresses: Vec<IpAddr>,
+    /// Its addresses in other networks. Connections may begin from them.
+    pub others: Vec<IpAddr>,
     /// Its tier.
     pub tier: Tier,
     /// Whether it can be used now.
@@ -106,6 +108,7 @@ pub struct Connection {
 #[derive(Clone, Copy, Debug)]
 pub struct Subflow {
     pub ends: Ends,
+    /// Index of the interface that it is bound to, as far as is known.
     pub interface: Option<u32>,
     /// `None` if unknown, because the kernel has refused to set it, or because the subflow was found.
     pub backup: Option<bool>,
@@ -194,6 +197,18 @@ impl View {
     /// Returns its addresses for what begins now.
     fn current(&self) -> impl Iterator<Item = IpAddr> {
         [true, false].into_iter().filter_map(|is_v4| self.addresses.iter().copied().find(|ip| ip.is_ipv4() == is_v4))
+    }
+
+    /// Returns whether it has an address, of whichever network.
+    pub fn has(&self, ip: IpAddr) -> bool {
+        self.addresses.contains(&ip) || self.others.contains(&ip)
+    }
+
+    /// Returns whether what is over the uplink `before` with an address goes on over this one.
+    pub fn keeps(&self, ip: IpAddr, before: &Self) -> bool {
+        // An address may stay although the uplink is in another network.
+        let has = if before.addresses.contains(&ip) { self.addresses.contains(&ip) } else { self.has(ip) };
+        self.is_usable && self.interface == before.interface && has
     }
 
     pub fn has_ways_of(&self, other: &Self) -> bool {
@@ -362,8 +377,8 @@ impl Connection {
             stays
         });
         for (uplink, ip) in wanted().flat_map(|uplink| uplink.current().map(move |ip| (uplink, ip))) {
-            // One from a former address stays over the same uplink.
-            let is_from = |own: IpAddr| own == ip || own.is_ipv4() == ip.is_ipv4() && uplink.addresses.contains(&own);
+            // One from another address stays over the same uplink.
+            let is_from = |own: IpAddr| own == ip || own.is_ipv4() == ip.is_ipv4() && uplink.has(own);
             let is_used = || self.subflows.iter().any(|subflow| !subflow.is_doomed && is_from(subflow.ends.local.ip()));
             let is_known = self.announced.iter().any(|(known, _)| *known == ip);
             if may_reach(peer, ip) && !is_known && !is_used() {
@@ -385,6 +400,16 @@ impl Connection {
             unanswered.push(Unanswered { uplink: index, begun: until - PATIENCE, had_subflow });
         }
         unanswered
+    }
+
+    /// Notes that events were lost: with them, the answers to attempts, of which the subflows that are there tell.
+    pub fn forget_answers(&mut self, uplinks: &[View]) {
+        for index in 0..self.attempts.len() {
+            let is_carried = self.carried_by(index, uplinks);
+            let attempt = self.attempt(index);
+            attempt.late = 0;
+            attempt.pending_until = attempt.pending_until.filter(|_| !is_carried);
+        }
     }
 
     /// Creates the subflows that are missing.
@@ -423,7 +448,7 @@ impl Connection {
         let doubted =
             |subflow: &&Subflow| subflow.is_doubted && !subflow.is_doomed && subflow.uplink(uplinks) == Some(uplink);
         let Ends { local, remote } = self.subflows.iter().find(doubted)?.ends;
-        uplinks[uplink].addresses.contains(&local.ip()).then_some((local.ip(), remote))
+        uplinks[uplink].has(local.ip()).then_some((local.ip(), remote))
     }
 
     /// Whether a subflow over an uplink is missing that there should be.
@@ -461,7 +486,7 @@ pub fn uplink_of(uplinks: &[View], local: IpAddr, interface: Option<u32>) -> Opt
     match interface {
         Some(number) => uplinks.iter().position(|uplink| uplink.interface == number),
         None => {
-            let has = |uplink: &View| uplink.addresses.contains(&local);
+            let has = |uplink: &View| uplink.has(local);
             let default = uplinks.iter().position(|uplink| has(uplink) && uplink.is_default);
             default.or_else(|| uplinks.iter().position(has))
         }

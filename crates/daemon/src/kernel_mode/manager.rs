@@ -3,7 +3,8 @@
 //! Every connection that begins here gets a subflow over each uplink whose tier is not never. On a connection that a
 //! peer has opened, the manager announces the uplinks' addresses to the peer, as far as it can reach them. The manager
 //! recreates a subflow that has died, after a pause that doubles with each consecutive failure. It ends a subflow over
-//! a lost or unwanted uplink as soon as another subflow carries the connection, never before.
+//! a lost or unwanted uplink as soon as another subflow carries the connection, never before. Connections within this host
+//! are left alone.
 //!
 //! The kernel goes on with a handshake for about two minutes, much longer than the manager waits for it. When a path
 //! heals, all attempts over it may succeed at once: the manager keeps the first and ends the others.
@@ -32,7 +33,7 @@ const SUBFLOWS_MAX: usize = 64;
 /// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
-    /// Connections that were established.
+    /// Connections with other hosts that were established.
     pub connections: u64,
     /// Subflows that the manager asked for.
     pub created: u64,
@@ -73,9 +74,30 @@ impl Manager {
         self.connections.contains_key(&token)
     }
 
-    /// Returns the position of the uplink of a subflow with this local address, bound to this interface if any.
-    pub fn uplink_of(&self, local: IpAddr, interface: Option<u32>) -> Option<usize> {
-        uplink_of(&self.uplinks, local, interface)
+    /// Returns the position of the uplink of a subflow with these ends, bound to this interface if any; `None` if it is
+    /// over no uplink.
+    pub fn uplink_of(&self, ends: Ends, interface: Option<u32>) -> Option<usize> {
+        uplink_of(&self.uplinks, ends.local.ip(), interface).filter(|_| !self.is_within_host(ends))
+    }
+
+    /// Returns whether a connection stays within this host, which other addresses of the host would lead out of it.
+    fn is_within_host(&self, ends: Ends) -> bool {
+        // To any address of its own, the kernel connects from the same one.
+        ends.remote.ip() == ends.local.ip() || self.is_own(ends.remote.ip())
+    }
+
+    fn is_own(&self, ip: IpAddr) -> bool {
+        let has = |uplink: &View| uplink.is_usable && uplink.has(ip);
+        ip.is_loopback() || ip.is_unspecified() || self.uplinks.iter().any(has)
+    }
+
+    /// Returns whether a further subflow to this address of a peer may reach it over an uplink.
+    fn may_reach(&self, ip: IpAddr) -> bool {
+        let is_link_local = match ip {
+            IpAddr::V4(ip) => ip.is_link_local(),
+            IpAddr::V6(ip) => ip.is_unicast_link_local(),
+        };
+        !is_link_local && !self.is_own(ip)
     }
 
     /// Replaces the state of the uplinks. Dooms the subflows whose uplink is lost or has another interface or address.
@@ -87,8 +109,7 @@ impl Manager {
                 let of = uplink_of(&before, ip, interface);
                 // A subflow that is bound to no interface may now leave by another one.
                 let stays = of.is_some_and(|index| {
-                    let is_same = |now: &View| now.addresses.contains(&ip) && now.interface == before[index].interface;
-                    let stays = self.uplinks.get(index).is_some_and(|now| now.is_usable && is_same(now));
+                    let stays = self.uplinks.get(index).is_some_and(|now| now.keeps(ip, &before[index]));
                     stays && uplink_of(&self.uplinks, ip, interface) == of
                 });
                 subflow.is_doomed |= of.is_some() && !stays;
@@ -113,6 +134,7 @@ impl Manager {
         match event {
             // `adopt` found this connection before its event arrived.
             Event::Established { token, .. } if self.connections.contains_key(&token) => {}
+            Event::Established { ends, .. } if self.is_within_host(ends) => {}
             Event::Established { token, ends, is_server, no_join } => {
                 self.totals.connections += 1;
                 let subflow = Subflow {
@@ -131,10 +153,11 @@ impl Manager {
                 self.totals.failed += closed.map_or(0, |connection| connection.pending());
             }
             Event::Announced { token, id, ip, port } => {
+                let may_reach = self.may_reach(ip);
                 let Some(connection) = self.connections.get_mut(&token) else { return };
                 let place = SocketAddr::new(ip, port.unwrap_or(connection.port));
                 connection.remotes.retain(|(known, _)| *known != id);
-                if connection.remotes.len() < REMOTES_MAX {
+                if may_reach && connection.remotes.len() < REMOTES_MAX {
                     connection.remotes.push((id, place));
                 }
             }
@@ -144,7 +167,7 @@ impl Manager {
                 }
             }
             Event::SubflowEstablished { token, ends, interface, backup } => {
-                let index = self.uplink_of(ends.local.ip(), interface);
+                let index = self.uplink_of(ends, interface);
                 let Some(connection) = self.connections.get_mut(&token) else { return };
                 connection.subflows.retain(|subflow| subflow.ends != ends);
                 if connection.subflows.len() < SUBFLOWS_MAX {
@@ -185,6 +208,13 @@ impl Manager {
         tried
     }
 
+    /// Returns the local addresses of the subflows that are over no uplink.
+    pub fn strange_addresses(&self) -> BTreeSet<IpAddr> {
+        let subflows = self.connections.values().flat_map(|connection| &connection.subflows);
+        let strange = subflows.filter(|subflow| subflow.interface.is_none() && subflow.uplink(&self.uplinks).is_none());
+        strange.map(|subflow| subflow.ends.local.ip()).collect()
+    }
+
     /// Returns whether any connection lacks a subflow over an uplink, so that attempts will show when it is heard.
     pub fn lacks_any(&self, uplink: usize) -> bool {
         self.connections.values().any(|connection| connection.lacks(uplink, &self.uplinks))
@@ -207,7 +237,7 @@ impl Manager {
             return;
         }
         let remote = subflow.ends.remote;
-        let remotes = if no_join { Vec::new() } else { vec![(0, remote)] };
+        let remotes = if no_join || !self.may_reach(remote.ip()) { Vec::new() } else { vec![(0, remote)] };
         let (subflows, attempts, port) = (vec![subflow], Vec::new(), remote.port());
         let connection = Connection {
             remotes,
@@ -330,7 +360,11 @@ impl Manager {
         for socket in sockets {
             let State::Subflow { token, .. } = socket.state else { continue };
             let (ends, interface) = (socket.ends, socket.interface);
+            if self.is_within_host(ends) {
+                continue;
+            }
             let known = self.connections.get(&token).and_then(|connection| connection.subflow(ends)).copied();
+            let known = known.map(|known| Subflow { interface: known.interface.or(interface), ..known });
             let found = Subflow {
                 ends,
                 interface,
@@ -354,11 +388,24 @@ impl Manager {
             if let Some(connection) = self.connections.get_mut(&token) {
                 connection.is_found = is_found;
                 connection.subflows = subflows;
-                // The events of their ends were lost.
-                connection.attempts.iter_mut().for_each(|attempt| attempt.late = 0);
+                connection.forget_answers(&self.uplinks);
             }
         }
         self.touched.extend(self.connections.keys());
+    }
+
+    /// Notes the interfaces that subflows are bound to: with the event of the first subflow of a connection, the kernel does
+    /// not tell whether its program has bound it.
+    pub fn note_interfaces(&mut self, sockets: &[Socket]) {
+        for socket in sockets.iter().filter(|socket| socket.interface.is_some()) {
+            let State::Subflow { token, .. } = socket.state else { continue };
+            let Some(connection) = self.connections.get_mut(&token) else { continue };
+            let is_it = |subflow: &&mut Subflow| subflow.ends == socket.ends && subflow.interface.is_none();
+            if let Some(subflow) = connection.subflows.iter_mut().find(is_it) {
+                subflow.interface = socket.interface;
+                self.touched.insert(token);
+            }
+        }
     }
 
     /// Returns the commands for the kernel that are due now.

@@ -13,7 +13,8 @@ const TOKEN: u32 = 7;
 
 fn view(number: u32, tier: Tier) -> View {
     let address = format!("192.168.{number}.10").parse().unwrap();
-    View { interface: number, addresses: vec![address], tier, is_usable: true, is_default: number == 1 }
+    let (addresses, others) = (vec![address], Vec::new());
+    View { interface: number, addresses, others, tier, is_usable: true, is_default: number == 1 }
 }
 
 fn views(second: Tier) -> Vec<View> {
@@ -345,6 +346,47 @@ fn a_server_opens_nothing_and_tells_its_addresses_to_who_may_reach_them() {
 }
 
 #[test]
+fn connections_within_this_host_are_left_alone() {
+    for (local, remote) in [
+        ("127.0.0.1:5000", "127.0.0.1:80"),
+        ("[::1]:5000", "[::1]:80"),
+        ("172.17.0.1:5000", "172.17.0.1:80"),
+        ("192.168.2.10:5000", "192.168.1.10:80"),
+    ] {
+        let ends = Ends { local: local.parse().unwrap(), remote: remote.parse().unwrap() };
+        for is_server in [false, true] {
+            let mut manager = Manager::default();
+            manager.set_uplinks(views(Tier::Primary));
+            manager.handle(Event::Established { token: TOKEN, ends, is_server, no_join: false }, at(0));
+            let ip = "192.168.1.10".parse().unwrap();
+            manager.handle(Event::Announced { token: TOKEN, id: 3, ip, port: None }, at(0));
+            manager.adopt(&[Socket { ends, ..found(1, 1000) }], at(0));
+            assert_eq!((manager.commands(at(0)), manager.deadline()), (Vec::new(), None), "{local}");
+            assert_eq!((manager.totals().connections, manager.uplink_of(ends, None)), (0, None), "{local}");
+        }
+    }
+}
+
+#[test]
+fn further_subflows_lead_to_no_address_of_this_host_or_of_a_link() {
+    let mut manager = Manager::default();
+    let mut uplinks = views(Tier::Primary);
+    uplinks[1].addresses.push("2001:db8::2".parse().unwrap());
+    manager.set_uplinks(uplinks);
+    let ends = Ends { local: "[fe80::1]:1000".parse().unwrap(), remote: "[fe80::9]:80".parse().unwrap() };
+    manager.handle(Event::Established { token: TOKEN, ends, is_server: false, no_join: false }, at(0));
+    for (id, ip) in [(3, "127.0.0.1"), (4, "::1"), (5, "192.168.1.10"), (6, "169.254.7.7"), (7, "0.0.0.0")] {
+        manager.handle(Event::Announced { token: TOKEN, id, ip: ip.parse().unwrap(), port: None }, at(0));
+    }
+    assert_eq!(manager.commands(at(0)), []);
+    let ip = "2001:db8::9".parse().unwrap();
+    manager.handle(Event::Announced { token: TOKEN, id: 3, ip, port: None }, at(1));
+    let commands = manager.commands(at(1));
+    let [Command::Create { to, .. }] = commands[..] else { panic!("{commands:?}") };
+    assert_eq!(to, "[2001:db8::9]:80".parse().unwrap());
+}
+
+#[test]
 fn a_former_address_that_stays_keeps_its_subflows_and_what_begins_has_the_new_one() {
     let (mut manager, _) = begun(Tier::Primary);
     established(&mut manager, 2, 2000, false, at(0));
@@ -372,6 +414,60 @@ fn a_former_address_that_stays_keeps_its_subflows_and_what_begins_has_the_new_on
     );
 }
 
+/// The kernel may begin from another one than the uplink is known by.
+#[test]
+fn a_connection_may_begin_from_any_address_of_an_uplink() {
+    let ends = Ends { local: "10.50.0.7:1000".parse().unwrap(), ..ends(1, 1000) };
+    let begun = || {
+        let mut uplinks = views(Tier::Primary);
+        uplinks[0].others = vec!["10.50.0.7".parse().unwrap()];
+        let mut manager = Manager::default();
+        manager.set_uplinks(uplinks.clone());
+        manager.handle(Event::Established { token: TOKEN, ends, is_server: false, no_join: false }, at(0));
+        assert_eq!(creates(&manager.commands(at(0))), [1], "the first one has one");
+        established(&mut manager, 2, 2000, false, at(1));
+        assert_eq!(manager.commands(at(1)), []);
+        (manager, uplinks)
+    };
+    let (mut manager, mut uplinks) = begun();
+    uplinks[0].tier = Tier::Backup;
+    manager.set_uplinks(uplinks.clone());
+    assert_eq!(manager.commands(at(2)), [Command::SetBackup { token: TOKEN, ends, backup: true }]);
+    uplinks[0].tier = Tier::Never;
+    manager.set_uplinks(uplinks);
+    assert_eq!(manager.commands(at(3)), [Command::Destroy { token: TOKEN, ends }]);
+    // It goes on until the address goes, or the uplink.
+    let (mut manager, mut uplinks) = begun();
+    uplinks[0].addresses = vec!["192.168.1.77".parse().unwrap()];
+    manager.set_uplinks(uplinks.clone());
+    assert_eq!(manager.commands(at(2)), []);
+    uplinks[0].others.clear();
+    manager.set_uplinks(uplinks);
+    assert!(manager.commands(at(3)).contains(&Command::Destroy { token: TOKEN, ends }));
+    let (mut manager, mut uplinks) = begun();
+    uplinks[0].is_usable = false;
+    manager.set_uplinks(uplinks);
+    assert_eq!(manager.commands(at(2)), [Command::Destroy { token: TOKEN, ends }]);
+}
+
+/// An uplink gets further addresses without another change.
+#[test]
+fn addresses_that_no_uplink_is_known_to_have_are_told() {
+    let mut manager = Manager::default();
+    let mut uplinks = views(Tier::Primary);
+    manager.set_uplinks(uplinks.clone());
+    let strange = "192.168.1.77".parse().unwrap();
+    let ends = Ends { local: "192.168.1.77:1000".parse().unwrap(), ..ends(1, 1000) };
+    manager.handle(Event::Established { token: TOKEN, ends, is_server: false, no_join: false }, at(0));
+    assert_eq!(manager.strange_addresses().into_iter().collect::<Vec<_>>(), [strange]);
+    assert_eq!(creates(&manager.commands(at(0))), [0, 1]);
+    uplinks[0].addresses.push(strange);
+    manager.set_uplinks(uplinks);
+    assert!(manager.strange_addresses().is_empty());
+    let later: Vec<_> = (1..=9).flat_map(|second| creates(&manager.commands(at(second)))).collect();
+    assert_eq!(later, [1], "the first one has one");
+}
+
 #[test]
 fn two_uplinks_with_one_address_are_told_by_their_interfaces() {
     let mut uplinks = views(Tier::Primary);
@@ -383,6 +479,32 @@ fn two_uplinks_with_one_address_are_told_by_their_interfaces() {
     let event = Event::SubflowEstablished { token: TOKEN, ends: ends(1, 2000), interface: Some(2), backup: false };
     manager.handle(event, at(0));
     assert_eq!((manager.commands(at(1)), manager.deadline()), (Vec::new(), None));
+}
+
+/// The event of a first subflow does not tell that its program has bound it.
+#[test]
+fn a_first_subflow_is_over_the_interface_that_a_look_shows() {
+    let mut uplinks = views(Tier::Primary);
+    uplinks[1].addresses = uplinks[0].addresses.clone();
+    let mut manager = Manager::default();
+    manager.set_uplinks(uplinks.clone());
+    manager.handle(Event::Established { token: TOKEN, ends: ends(1, 1000), is_server: false, no_join: false }, at(0));
+    assert_eq!(creates(&manager.commands(at(0))), [1]);
+    let event = Event::SubflowEstablished { token: TOKEN, ends: ends(1, 2000), interface: Some(2), backup: false };
+    manager.handle(event, at(0));
+    let bound = |port| Socket { interface: Some(2), ..found(1, port) };
+    manager.note_interfaces(&[bound(1000), bound(2000)]);
+    let destroy = |port| Command::Destroy { token: TOKEN, ends: ends(1, port) };
+    let commands = manager.commands(at(1));
+    assert_eq!((commands[0], creates(&commands)), (destroy(2000), vec![0]));
+    closed(&mut manager, 1, 2000, at(1));
+    let event = Event::SubflowEstablished { token: TOKEN, ends: ends(1, 3000), interface: Some(1), backup: false };
+    manager.handle(event, at(1));
+    manager.note_interfaces(&[bound(1000)]);
+    assert_eq!((manager.commands(at(2)), manager.deadline()), (Vec::new(), None));
+    uplinks[1].is_usable = false;
+    manager.set_uplinks(uplinks);
+    assert_eq!(manager.commands(at(3)), [destroy(1000)]);
 }
 
 #[test]
@@ -475,6 +597,22 @@ fn a_found_connection_is_left_if_its_priority_is_refused_twice_while_the_subflow
     closed(&mut manager, 2, 2000, at(0));
     assert!(!manager.commands(at(1)).iter().any(|order| matches!(order, Command::SetBackup { .. })));
     assert_eq!(manager.connections(), 1);
+}
+
+#[test]
+fn an_attempt_whose_answer_was_lost_is_over_once_its_subflow_is_found() {
+    let (mut manager, commands) = begun(Tier::Primary);
+    assert_eq!(creates(&commands), [1]);
+    manager.adopt(&[found(1, 1000)], at(1));
+    assert_eq!((manager.commands(at(1)), manager.deadline()), (Vec::new(), Some(at(8))), "it may be on its way");
+    manager.adopt(&[found(1, 1000), found(2, 2000)], at(2));
+    assert_eq!((manager.commands(at(2)), manager.deadline()), (vec![set_backup(2, 2000, false)], None));
+    assert_eq!(manager.doubt(&[(TOKEN, ends(2, 2000))], at(60)).len(), 1);
+    assert_eq!(creates(&manager.commands(at(60))), [1]);
+    // The answer to the replacement is lost, too.
+    manager.adopt(&[found(1, 1000), found(2, 2000), found(2, 2001)], at(61));
+    manager.handle(Event::Closed { token: TOKEN }, at(62));
+    assert_eq!(manager.totals().failed, 0);
 }
 
 /// An uplink of two families may have a subflow of each.

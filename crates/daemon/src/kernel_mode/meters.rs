@@ -1,5 +1,8 @@
 //! The traffic of each uplink, over all past and present subflows.
 //!
+//! The kernel tells the totals of a subflow. What was added to them since the look before belongs to the uplink that the
+//! subflow is over at this look: a subflow may be over no uplink for a while, or over another one than before.
+//!
 //! When a subflow ends, the kernel reports its totals and forgets it. There is no report for the first subflow of a
 //! connection that the peer ended first; for such a subflow the values of the last look count. Traffic from before the
 //! daemon began does not count.
@@ -17,16 +20,21 @@ const LOOKS: u8 = 2;
 /// Meters of all uplinks, by position.
 #[derive(Debug, Default)]
 pub struct Meters {
-    /// Traffic of subflows that have ended.
-    past: BTreeMap<usize, UplinkMeter>,
-    /// Subflows at the last look, by cookie.
-    living: BTreeMap<u64, (usize, Traffic)>,
-    /// Subflows of the look before that have disappeared since, by cookie. The kernel may still report their end.
-    leaving: BTreeMap<u64, (usize, Traffic)>,
+    /// Traffic so far.
+    sums: BTreeMap<usize, UplinkMeter>,
+    /// Subflows that have not ended, as far as is known, by cookie.
+    subflows: BTreeMap<u64, Subflow>,
     /// Subflows that no look has seen, with the number of looks that missed them. They may end before the next one.
     expected: BTreeMap<Ends, u8>,
-    /// Traffic of subflows at the daemon's start, by cookie.
-    before: BTreeMap<u64, Traffic>,
+}
+
+/// A subflow at the last look that has seen it.
+#[derive(Clone, Copy, Debug)]
+struct Subflow {
+    uplink: Option<usize>,
+    traffic: Traffic,
+    /// Number of looks that have missed it since. The kernel may still report its end.
+    missing: u8,
 }
 
 /// The state of an uplink at the last look.
@@ -49,8 +57,8 @@ pub struct Look {
     pub cookie: u64,
     /// Its ends.
     pub ends: Ends,
-    /// The position of its uplink.
-    pub uplink: usize,
+    /// The position of its uplink, if it is over any.
+    pub uplink: Option<usize>,
     /// Its traffic so far.
     pub traffic: Traffic,
 }
@@ -58,7 +66,7 @@ pub struct Look {
 impl Meters {
     /// Notes the subflows that exist when the daemon begins.
     pub fn begin(&mut self, subflows: impl IntoIterator<Item = Look>) {
-        self.before.extend(subflows.into_iter().map(|look| (look.cookie, look.traffic)));
+        self.subflows.extend(subflows.into_iter().map(|look| (look.cookie, Subflow::at(look))));
     }
 
     /// Notes that a subflow with these ends exists.
@@ -73,65 +81,42 @@ impl Meters {
 
     /// Takes the state of all subflows.
     pub fn look(&mut self, subflows: impl IntoIterator<Item = Look>) {
-        let mut now = BTreeMap::new();
+        self.subflows.values_mut().for_each(|subflow| subflow.missing += 1);
         for look in subflows {
             self.expected.remove(&look.ends);
-            now.insert(look.cookie, (look.uplink, self.since_begin(look.cookie, look.traffic)));
+            let before = self.subflows.insert(look.cookie, Subflow::at(look));
+            self.add(look.uplink, look.traffic, before.map(|before| before.traffic).unwrap_or_default());
         }
         self.expected.retain(|_, missing| {
             *missing += 1;
             *missing < LOOKS
         });
-        let mut before = core::mem::replace(&mut self.living, now);
-        before.retain(|cookie, _| !self.living.contains_key(cookie));
-        let gone = core::mem::replace(&mut self.leaving, before);
-        for (cookie, (uplink, traffic)) in gone {
-            self.before.remove(&cookie);
-            self.add(uplink, traffic);
-        }
+        self.subflows.retain(|_, subflow| subflow.missing < LOOKS);
     }
 
     /// Takes the totals of an ended socket, if it was a subflow, and the position of its uplink, if any.
     pub fn handle(&mut self, ended: &Ended, uplink: Option<usize>) {
-        let seen = self.living.remove(&ended.cookie).or_else(|| self.leaving.remove(&ended.cookie));
         let was_expected = self.expected.remove(&ended.ends).is_some();
-        match (seen, uplink) {
-            (Some((uplink, seen)), _) => {
-                let all = self.since_begin(ended.cookie, ended.traffic);
-                let is_known = all.down_bytes >= seen.down_bytes && all.up_bytes >= seen.up_bytes;
-                self.before.remove(&ended.cookie);
-                self.add(uplink, if is_known { all } else { seen });
-            }
-            (None, Some(uplink)) if was_expected => self.add(uplink, ended.traffic),
-            (None, _) => {}
+        match self.subflows.remove(&ended.cookie) {
+            Some(seen) => self.add(seen.uplink, ended.traffic, seen.traffic),
+            None if was_expected => self.add(uplink, ended.traffic, Traffic::default()),
+            None => {}
         }
     }
 
-    /// Returns the part of a subflow's totals that belongs to the time since the daemon began.
-    fn since_begin(&self, cookie: u64, all: Traffic) -> Traffic {
-        let before = self.before.get(&cookie).copied().unwrap_or_default();
-        Traffic {
-            up_bytes: all.up_bytes.saturating_sub(before.up_bytes),
-            down_bytes: all.down_bytes.saturating_sub(before.down_bytes),
-            sent_segments: all.sent_segments.saturating_sub(before.sent_segments),
-            retransmitted_segments: all.retransmitted_segments.saturating_sub(before.retransmitted_segments),
-            ..all
-        }
-    }
-
-    fn add(&mut self, uplink: usize, traffic: Traffic) {
-        let past = self.past.entry(uplink).or_default();
-        *past = past.plus(meter(traffic));
+    /// Adds what a subflow has carried since its totals were `before`. The kernel may not know its totals any more.
+    fn add(&mut self, uplink: Option<usize>, all: Traffic, before: Traffic) {
+        let is_known = all.down_bytes >= before.down_bytes && all.up_bytes >= before.up_bytes;
+        let Some(uplink) = uplink.filter(|_| is_known) else { return };
+        let sum = self.sums.entry(uplink).or_default();
+        *sum = sum.plus(meter(all).since(meter(before)));
     }
 
     /// Returns the state of an uplink.
     pub fn read(&self, uplink: usize) -> Reading {
-        let mut reading = Reading { meter: self.past.get(&uplink).copied().unwrap_or_default(), ..Reading::default() };
-        for (_, traffic) in self.leaving.values().filter(|(of, _)| *of == uplink) {
-            reading.meter = reading.meter.plus(meter(*traffic));
-        }
-        for (_, traffic) in self.living.values().filter(|(of, _)| *of == uplink) {
-            reading.meter = reading.meter.plus(meter(*traffic));
+        let mut reading = Reading { meter: self.sums.get(&uplink).copied().unwrap_or_default(), ..Reading::default() };
+        let is_there = |subflow: &&Subflow| subflow.uplink == Some(uplink) && subflow.missing == 0;
+        for Subflow { traffic, .. } in self.subflows.values().filter(is_there) {
             reading.subflows += 1;
             if !traffic.rtt_min.is_zero() {
                 reading.base_rtt = Some(reading.base_rtt.map_or(traffic.rtt_min, |least| least.min(traffic.rtt_min)));
@@ -139,6 +124,12 @@ impl Meters {
             }
         }
         reading
+    }
+}
+
+impl Subflow {
+    fn at(look: Look) -> Self {
+        Self { uplink: look.uplink, traffic: look.traffic, missing: 0 }
     }
 }
 
@@ -166,7 +157,7 @@ mod tests {
     }
 
     fn look(cookie: u64, uplink: usize, down_bytes: u64) -> Look {
-        Look { cookie, ends: ends(cookie as u16), uplink, traffic: traffic(down_bytes) }
+        Look { cookie, ends: ends(cookie as u16), uplink: Some(uplink), traffic: traffic(down_bytes) }
     }
 
     fn ended(cookie: u64, down_bytes: u64) -> Ended {
@@ -221,7 +212,31 @@ mod tests {
             assert_eq!(meters.read(0).meter.down_bytes, 210);
             meters.look([]);
         }
-        assert!(meters.before.is_empty());
+        assert!(meters.subflows.is_empty());
+    }
+
+    #[test]
+    fn what_a_subflow_carries_counts_once_and_for_the_uplink_that_it_is_over() {
+        let mut meters = Meters::default();
+        let down = |meters: &Meters| [0, 1].map(|uplink| meters.read(uplink).meter.down_bytes);
+        meters.begin([look(1, 0, 500)]);
+        meters.look([look(1, 0, 1500)]);
+        // It is over no uplink for a while: its address is of none.
+        for down_bytes in [1500, 1600, 1700] {
+            meters.look([Look { uplink: None, ..look(1, 0, down_bytes) }]);
+            assert_eq!((down(&meters), meters.read(0).subflows), ([1000, 0], 0));
+        }
+        meters.look([look(1, 0, 1900)]);
+        assert_eq!(down(&meters), [1200, 0], "what it carried elsewhere is not the uplink's");
+        meters.look([look(1, 1, 2000)]);
+        assert_eq!(down(&meters), [1200, 100]);
+        // A look misses it.
+        meters.look([]);
+        assert_eq!((down(&meters), meters.read(1).subflows), ([1200, 100], 0));
+        meters.look([look(1, 1, 2200)]);
+        assert_eq!((down(&meters), meters.read(1).subflows), ([1200, 300], 1));
+        meters.handle(&ended(1, 2250), Some(0));
+        assert_eq!(down(&meters), [1200, 350]);
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Silence {
             let seen = before.get(&look.cookie).copied();
             self.subflows.insert(look.cookie, Subflow::new((*token, look.ends), look, seen, span, now));
             if let Some(seen) = seen.filter(|seen| seen.segments != look.traffic.received_segments) {
-                self.heard(look.uplink, now);
+                look.uplink.into_iter().for_each(|uplink| self.heard(uplink, now));
                 heard.extend(seen.was_asked.then_some((*token, look.ends)));
             }
         }
@@ -83,12 +83,13 @@ impl Silence {
     }
 
     fn ask(&mut self, looks: &[(u32, Look)], now: Instant) -> Vec<Name> {
-        let mut places: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let mut places: BTreeMap<u32, Vec<Option<usize>>> = BTreeMap::new();
         for (token, look) in looks.iter().filter(|(_, look)| self.subflows[&look.cookie].gets_on) {
             places.entry(*token).or_default().push(look.uplink);
         }
-        let gets_on_beside =
-            |token: &u32, uplink: usize| places.get(token).is_some_and(|over| over.iter().any(|it| *it != uplink));
+        let gets_on_beside = |token: &u32, uplink: Option<usize>| {
+            places.get(token).is_some_and(|over| over.iter().any(|it| *it != uplink))
+        };
         let mut asked = Vec::new();
         for (token, look) in looks {
             let Some(subflow) = self.subflows.get_mut(&look.cookie) else { continue };
@@ -174,6 +175,7 @@ mod tests {
 
     fn look(cookie: u64, uplink: usize, received_segments: u32, down_bytes: u64) -> (u32, Look) {
         let ends = Ends { local: ([192, 168, 42, 10], cookie as u16).into(), remote: ([10, 9, 9, 9], 80).into() };
+        let uplink = Some(uplink);
         (7, Look { cookie, ends, uplink, traffic: Traffic { received_segments, down_bytes, ..Traffic::default() } })
     }
 

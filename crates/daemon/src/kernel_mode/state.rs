@@ -35,6 +35,8 @@ pub struct State {
     earlier: BTreeSet<u32>,
     /// Number of subflows, at the last look, of those connections that are not managed.
     unmanaged: usize,
+    /// Addresses of subflows that no uplink had when its addresses were last listed.
+    strange: BTreeSet<IpAddr>,
 }
 
 impl State {
@@ -51,6 +53,7 @@ impl State {
             told: BTreeMap::new(),
             earlier: BTreeSet::new(),
             unmanaged: 0,
+            strange: BTreeSet::new(),
         };
         state.tell_uplinks();
         state
@@ -58,7 +61,7 @@ impl State {
 
     /// Takes over the existing connections, including those of an earlier run. Their traffic so far does not count.
     pub fn begin(&mut self, now: Instant) -> Result<()> {
-        let there = self.looks()?;
+        let there = self.looks(&mptcp::sockets()?);
         self.earlier = there.iter().map(|(token, _)| *token).collect();
         self.meters.begin(there.into_iter().map(|(_, look)| look));
         self.adopt(now)?;
@@ -84,7 +87,7 @@ impl State {
                 has_new = true;
             }
             if let Event::SubflowEstablished { ends, interface, .. } = event {
-                let uplink = self.manager.uplink_of(ends.local.ip(), *interface);
+                let uplink = self.manager.uplink_of(*ends, *interface);
                 uplink.into_iter().for_each(|uplink| self.silence.heard(uplink, now));
             }
         }
@@ -97,7 +100,7 @@ impl State {
     /// Counts the traffic of ended sockets.
     pub fn count(&mut self, ended: &[Ended]) {
         for ended in ended {
-            self.meters.handle(ended, self.manager.uplink_of(ended.ends.local.ip(), ended.interface));
+            self.meters.handle(ended, self.manager.uplink_of(ended.ends, ended.interface));
         }
     }
 
@@ -179,28 +182,30 @@ impl State {
 
     /// Measures the traffic of all subflows. Returns what the kernel says of them.
     fn measure(&mut self) -> Result<Vec<(u32, Look)>> {
-        let there = self.looks()?;
+        let sockets = mptcp::sockets()?;
+        self.manager.note_interfaces(&sockets);
+        let there = self.looks(&sockets);
         if !self.earlier.is_empty() {
             let tokens: BTreeSet<u32> = there.iter().map(|(token, _)| *token).collect();
             self.earlier.retain(|token| tokens.contains(token));
         }
         let is_unmanaged = |token: &u32| self.earlier.contains(token) && !self.manager.manages(*token);
-        self.unmanaged = there.iter().filter(|(token, _)| is_unmanaged(token)).count();
+        let over_uplinks = there.iter().filter(|(_, look)| look.uplink.is_some());
+        self.unmanaged = over_uplinks.filter(|(token, _)| is_unmanaged(token)).count();
         self.meters.look(there.iter().map(|(_, look)| *look));
         Ok(there)
     }
 
-    /// Returns all subflows over present uplinks, with their connections' tokens.
-    fn looks(&self) -> Result<Vec<(u32, Look)>> {
-        let manager = &self.manager;
-        let subflow = |socket: Socket| match socket.state {
+    /// Returns all subflows, with their connections' tokens.
+    fn looks(&self, sockets: &[Socket]) -> Vec<(u32, Look)> {
+        let subflow = |socket: &Socket| match socket.state {
             mptcp::State::Subflow { token, cookie, traffic } => {
-                let uplink = manager.uplink_of(socket.ends.local.ip(), socket.interface)?;
+                let uplink = self.manager.uplink_of(socket.ends, socket.interface);
                 Some((token, Look { cookie, ends: socket.ends, uplink, traffic }))
             }
             mptcp::State::Listens => None,
         };
-        Ok(mptcp::sockets()?.into_iter().filter_map(subflow).collect())
+        sockets.iter().filter_map(subflow).collect()
     }
 
     /// Handles the loss of an uplink. Returns the reason, and whether this is news.
@@ -216,12 +221,31 @@ impl State {
     /// follow its name.
     pub fn usable(&mut self, uplink: Uplink, there: &[IpAddr], now: Instant) -> Option<String> {
         self.forget_silence(&uplink.interface);
+        self.strange.clear();
         self.roster.note_name(&uplink);
         let index = self.roster.position(&uplink.interface)?;
         let was_lost = self.roster.entries[index].replace_for_kernel(uplink, there);
         self.tell_uplinks();
         self.act(now);
         Some(self.roster.news_of(index, was_lost))
+    }
+
+    /// Returns the uplinks whose addresses are to be listed anew, if subflows have addresses that no uplink is known to
+    /// have: an uplink may have got further ones since, which are no change of it.
+    pub fn uplinks_to_list(&mut self) -> Vec<String> {
+        let strange = self.manager.strange_addresses();
+        let has_new = !strange.is_subset(&self.strange);
+        self.strange.extend(strange);
+        let there = self.roster.entries.iter().filter(|entry| has_new && entry.lost.is_none());
+        there.map(|entry| entry.uplink.interface.clone()).collect()
+    }
+
+    /// Notes all addresses `there` of an uplink.
+    pub fn note_addresses(&mut self, interface: &str, there: &[IpAddr], now: Instant) {
+        let Some(index) = self.roster.position(interface) else { return };
+        self.roster.entries[index].note_addresses(there);
+        self.tell_uplinks();
+        self.act(now);
     }
 
     fn forget_silence(&mut self, interface: &str) {
@@ -280,6 +304,7 @@ impl State {
         let view = |(index, entry): (usize, &Entry)| View {
             interface: entry.uplink.index,
             addresses: entry.addresses.clone(),
+            others: entry.others.clone(),
             tier: self.roster.tier_of(index),
             is_usable: entry.lost.is_none(),
             is_default: default.as_ref() == Some(&entry.uplink.interface),
@@ -289,7 +314,7 @@ impl State {
 
     /// Returns the interface where connections without a bound interface begin, if uplinks share an address.
     fn default_interface(&self) -> Option<String> {
-        let addresses = || self.roster.entries.iter().flat_map(|entry| &entry.addresses);
+        let addresses = || self.roster.entries.iter().flat_map(|entry| entry.addresses.iter().chain(&entry.others));
         let shared = addresses().find(|address| addresses().filter(|other| other == address).count() > 1)?;
         // Documentation addresses (RFC 5737, RFC 3849): their route is that of the Internet.
         uplink::unbound_interface(match shared {

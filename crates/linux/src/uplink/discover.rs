@@ -38,7 +38,7 @@ pub struct Uplink {
 /// How an uplink reaches the Internet in one family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// The interface's address.
+    /// The interface's address: of several, the one that its default route names, or else one of its gateway's network.
     pub address: IpAddr,
     /// Number of its bits that identify the network.
     pub prefix_len: u8,
@@ -401,20 +401,25 @@ impl Listing {
 
     /// Returns how the interface reaches the Internet in one family, if it does.
     fn way(&self, name: &str, interface: &Value, family: &str) -> Option<Way> {
-        // Programs use a global address on the Internet, even if a local one was added later.
-        let is_local = |network: &Network| matches!(network.address, IpAddr::V6(ip) if ip.is_unique_local());
-        let mut global = usable_addresses(interface, family).filter(|network| !is_local(network));
-        let Network { address, prefix_len } = global.next().or_else(|| usable_address(interface, family))?;
         // Without a default route even a point-to-point link reaches only its peer, but the plumbing would send
         // everything there.
-        self.gateway(name, family).map(|gateway| Way { address, prefix_len, gateway })
+        let DefaultRoute { gateway, source } = self.default_route(name, family)?;
+        // Programs use a global address on the Internet, even if a local one was added later.
+        let is_local = |network: &Network| matches!(network.address, IpAddr::V6(ip) if ip.is_unique_local());
+        let (local, global): (Vec<_>, Vec<_>) = usable_addresses(interface, family).partition(is_local);
+        let is_source = |network: &&Network| Some(network.address) == source;
+        // An interface may have addresses of several networks.
+        let is_near = |network: &&Network| gateway.is_some_and(|gateway| network.contains(gateway));
+        let preferred = if global.is_empty() { &local } else { &global };
+        let named = global.iter().chain(&local).find(is_source);
+        let found = named.or_else(|| preferred.iter().find(is_near)).or_else(|| preferred.first())?;
+        Some(Way { address: found.address, prefix_len: found.prefix_len, gateway })
     }
 
-    /// Returns the next hop of the best default route through the interface in any table except ours; `Some(None)` for
-    /// a default route without next hop.
-    fn gateway(&self, name: &str, family: &str) -> Option<Option<IpAddr>> {
+    /// Returns the best default route through the interface in any table except ours.
+    fn default_route(&self, name: &str, family: &str) -> Option<DefaultRoute> {
         let routes = if family == "inet" { &self.routes_v4 } else { &self.routes_v6 };
-        let mut best: Option<(u64, Option<IpAddr>)> = None;
+        let mut best: Option<(u64, DefaultRoute)> = None;
         for route in routes {
             let kind = text(route, "type").unwrap_or("unicast");
             if kind != "unicast" || !is_default(route) || text(route, "table").is_some_and(is_own_table) {
@@ -424,11 +429,12 @@ impl Listing {
             let hops = route.get("nexthops").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
             for hop in core::iter::once(route).chain(hops).filter(|hop| text(hop, "dev") == Some(name)) {
                 if best.as_ref().is_none_or(|(known, _)| metric < *known) {
-                    best = Some((metric, next_hop(hop)));
+                    let source = text(route, "prefsrc").and_then(|source| source.parse().ok());
+                    best = Some((metric, DefaultRoute { gateway: next_hop(hop), source }));
                 }
             }
         }
-        best.map(|(_, gateway)| gateway)
+        best.map(|(_, route)| route)
     }
 
     /// Explains why an interface of a suitable kind does not reach the Internet.
@@ -469,6 +475,15 @@ impl Listing {
         let step = 1 + self.interfaces.iter().filter_map(|known| known.get("ifindex")?.as_u64()).max().unwrap_or(0);
         (0..).map(|round| own + round * step).find(|metric| !is_taken(metric)).unwrap_or(own)
     }
+}
+
+/// A default route through an interface.
+#[derive(Clone, Copy, Debug)]
+struct DefaultRoute {
+    /// Its next hop, if it has one.
+    gateway: Option<IpAddr>,
+    /// The address that it gives to what begins over it, if it says so.
+    source: Option<IpAddr>,
 }
 
 fn is_default(route: &Value) -> bool {

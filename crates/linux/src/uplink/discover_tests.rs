@@ -111,6 +111,25 @@ fn of_several_addresses_one_of_the_internet_counts() {
     assert_eq!(found(&["fd00:1::5", "fd00:2::5"]), "fd00:1::5");
 }
 
+/// The kernel begins connections from the address that the default route names, or from one of its gateway's network.
+#[test]
+fn of_several_networks_that_of_the_default_route_counts() {
+    let address = |ip: &str| json!({"family": "inet", "local": ip, "prefixlen": 24, "scope": "global"});
+    let found = |addresses: &[&str], route: Value| {
+        let addresses: Vec<Value> = addresses.iter().map(|ip| address(ip)).collect();
+        let phone = with(phone("usb0", 3), "addr_info", json!(addresses));
+        listing(vec![phone], vec![route], Vec::new()).uplink("usb0").unwrap().v4.unwrap().address.to_string()
+    };
+    let all = ["10.50.0.7", "192.168.42.10", "192.168.42.11"];
+    let route = default_route("usb0", 100);
+    assert_eq!(found(&all, route.clone()), "192.168.42.10");
+    let with_source = |source: &str| with(route.clone(), "prefsrc", json!(source));
+    assert_eq!(found(&all, with_source("192.168.42.11")), "192.168.42.11");
+    assert_eq!(found(&all, with_source("10.50.0.7")), "10.50.0.7");
+    assert_eq!(found(&all, with_source("172.16.0.1")), "192.168.42.10", "it is on another interface");
+    assert_eq!(found(&all[..1], route), "10.50.0.7", "the gateway is in no network");
+}
+
 #[test]
 fn what_cannot_be_an_uplink_is_told_with_the_remedy() {
     let lo = json!({"ifindex": 1, "ifname": "lo", "flags": ["LOOPBACK", "UP", "LOWER_UP"], "addr_info": []});

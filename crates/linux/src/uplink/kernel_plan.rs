@@ -31,34 +31,40 @@ pub fn kernel_plan(uplinks: &[Uplink], surroundings: &Surroundings) -> Result<Pl
     if uplinks.len() > UPLINKS_MAX {
         return Err(Error::Usage(format!("{} uplinks are too many: name at most {UPLINKS_MAX}", uplinks.len())));
     }
-    let mut plan = Plan {
-        purpose: Purpose::Kernel,
-        device: KERNEL.into(),
-        paths: Vec::new(),
-        steps: Vec::new(),
-        notes: Vec::new(),
-    };
-    for uplink in uplinks {
-        let addresses = uplink.ways().map(|way| way.address).collect();
-        plan.paths.push(EnginePath { addresses, uplink: uplink.clone() });
-    }
-    plan.steps.extend(uplinks.iter().filter_map(|uplink| loosen(uplink, surroundings)));
-    for (index, path) in plan.paths.clone().iter().enumerate() {
+    plan_of(uplinks.iter().map(|uplink| path(uplink, &[])).collect(), surroundings)
+}
+
+/// Returns the path of an uplink that has kept these former addresses.
+pub(super) fn path(uplink: &Uplink, former: &[IpAddr]) -> EnginePath {
+    let current = uplink.ways().map(|way| way.address);
+    EnginePath { addresses: current.chain(former.iter().copied()).collect(), uplink: uplink.clone() }
+}
+
+/// Like [`kernel_plan`], for uplinks that may have former addresses: packets from them take the same ways.
+pub(super) fn plan_of(paths: Vec<EnginePath>, surroundings: &Surroundings) -> Result<Plan> {
+    let (mut steps, mut notes) = (Vec::new(), Vec::new());
+    steps.extend(paths.iter().filter_map(|path| loosen(&path.uplink, surroundings)));
+    for (index, of) in paths.iter().enumerate() {
         let table = table(DEVICES, index);
-        plan.steps.extend(routes(path, table));
-        for address in &path.addresses {
-            plan.steps.extend(rules(&path.uplink.interface, *address, table, is_shared(*address, uplinks)));
+        steps.extend(routes(&path(&of.uplink, &[]), table));
+        for address in &of.addresses {
+            for rule in rules(&of.uplink.interface, *address, table, is_shared(*address, index, &paths)) {
+                // Packets of bound sockets need one for each family.
+                if !steps.contains(&rule) {
+                    steps.push(rule);
+                }
+            }
         }
     }
     // This step is last: when we start to manage connections, their paths exist.
-    plan.steps.push(take_over(surroundings, &mut plan.notes)?);
-    for address in shared(uplinks) {
-        plan.notes.push(format!(
+    steps.push(take_over(surroundings, &mut notes)?);
+    for address in shared(&paths) {
+        notes.push(format!(
             "several uplinks have the address {address}: connections begin over the one that the main routing table \
              prefers, even for programs that bind to {address}"
         ));
     }
-    Ok(plan)
+    Ok(Plan { purpose: Purpose::Kernel, device: KERNEL.into(), paths, steps, notes })
 }
 
 /// Makes us the path manager of connections that begin from now on.
@@ -102,14 +108,19 @@ fn rules(interface: &str, address: IpAddr, table: u32, is_shared: bool) -> Vec<S
     rules
 }
 
-fn is_shared(address: IpAddr, uplinks: &[Uplink]) -> bool {
-    uplinks.iter().flat_map(Uplink::ways).filter(|way| way.address == address).count() > 1
+/// Returns whether another uplink than the one at `index` has this address.
+fn is_shared(address: IpAddr, index: usize, paths: &[EnginePath]) -> bool {
+    let has = |path: &EnginePath| path.uplink.ways().any(|way| way.address == address);
+    paths.iter().enumerate().any(|(at, path)| at != index && has(path))
 }
 
 /// Returns the addresses that several uplinks have.
-fn shared(uplinks: &[Uplink]) -> Vec<IpAddr> {
-    let mut all: Vec<IpAddr> = uplinks.iter().flat_map(Uplink::ways).map(|way| way.address).collect();
-    all.retain(|address| is_shared(*address, uplinks));
+fn shared(paths: &[EnginePath]) -> Vec<IpAddr> {
+    let of = |(index, path): (usize, &EnginePath)| {
+        let addresses = path.uplink.ways().map(|way| way.address);
+        addresses.filter(|address| is_shared(*address, index, paths)).collect::<Vec<_>>()
+    };
+    let mut all: Vec<IpAddr> = paths.iter().enumerate().flat_map(of).collect();
     all.sort();
     all.dedup();
     all

@@ -1,6 +1,6 @@
 //! Plans for the kernel's own MPTCP.
 
-use super::kernel_plan::{kernel_plan, rule_del};
+use super::kernel_plan::{kernel_plan, path, plan_of, rule_del};
 use super::{Setting, Surroundings, Uplink, Way};
 
 fn phone(interface: &str, address: &str) -> Uplink {
@@ -42,6 +42,25 @@ fn an_address_that_two_uplinks_have_chooses_none() {
     assert!(text.contains("oif usb0 lookup 999900") && text.contains("oif usb1 lookup 999901"), "{text}");
     assert!(!text.contains("from 192.168.42.10"), "{text}");
     assert!(text.contains("note: several uplinks have the address 192.168.42.10"), "{text}");
+}
+
+#[test]
+fn packets_from_a_former_address_take_the_ways_of_the_uplink() {
+    let plan = |former: &str, other: &str| {
+        let phone_0 = path(&phone("usb0", "192.168.42.10"), &[former.parse().unwrap()]);
+        plan_of(vec![phone_0, path(&phone("usb1", other), &[])], &host(&NEW)).unwrap().to_string()
+    };
+    let text = plan("192.168.42.77", "192.168.43.10");
+    for from in ["192.168.42.10", "192.168.42.77"] {
+        assert!(text.contains(&format!("rule add from {from} suppress_prefixlength 0 lookup main")), "{text}");
+        assert!(text.contains(&format!("rule add from {from} lookup 999900")), "{text}");
+    }
+    for once in ["rule add oif usb0", "route add default via 192.168.42.129 dev usb0"] {
+        assert_eq!(text.matches(once).count(), 1, "{once}: {text}");
+    }
+    // It is another phone's now.
+    let text = plan("192.168.42.77", "192.168.42.77");
+    assert!(text.contains("from 192.168.42.77 lookup 999901") && !text.contains("42.77 lookup 999900"), "{text}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use super::janitor::Janitor;
-use super::kernel_plan::{self, kernel_plan};
+use super::kernel_plan;
 use super::lending_plan::{lending_plan, slot_addresses};
 use super::plan::{
     EnginePath, Families, Plan, Purpose, Step, UPLINKS_MAX, check_networks_of, device_number, plan_unchecked, routes,
@@ -176,8 +176,7 @@ impl Plumbing {
         self.paths[index].uplink = uplink.clone();
         let _turn = Turn::take()?;
         if self.purpose == Purpose::Kernel {
-            let uplinks: Vec<Uplink> = self.paths.iter().map(|path| path.uplink.clone()).collect();
-            return self.replace_for_kernel(index, &uplinks);
+            return self.replace_for_kernel(index);
         }
         let (plan, surroundings) = self.plan_anew()?;
         if self.purpose == Purpose::Engine {
@@ -313,7 +312,7 @@ impl Plumbing {
         let surroundings = Surroundings::look_without_firewalls(&uplinks)?;
         let mut plan = match self.purpose {
             Purpose::Lending { mtu, port } => lending_plan(&uplinks[0], mtu, port, &surroundings)?,
-            Purpose::Kernel => kernel_plan(&uplinks, &surroundings)?,
+            Purpose::Kernel => kernel_plan::plan_of(self.paths.clone(), &surroundings)?,
             Purpose::Engine => plan_unchecked(&self.device, &self.paths, &surroundings)?,
         };
         let switched_on = self.undo.iter().filter_map(|line| forwarding_of(line));
@@ -377,21 +376,16 @@ impl Plumbing {
 
     /// Like [`Self::replace`], for the kernel's own MPTCP. First removes the rules of addresses that no uplink has any
     /// more; a former address may stay for days.
-    fn replace_for_kernel(&mut self, index: usize, uplinks: &[Uplink]) -> Result<()> {
-        let surroundings = Surroundings::look_without_firewalls(uplinks)?;
-        let mut plan = kernel_plan(uplinks, &surroundings)?;
-        let mut former = Vec::new();
-        for (at, (path, before)) in plan.paths.iter_mut().zip(&self.paths).enumerate() {
-            let there = if at == index { addresses_of(&path.uplink.interface) } else { before.addresses.clone() };
-            let stay = staying(&path.uplink, &before.addresses, &there);
-            path.addresses.extend(&stay);
-            former.extend(stay);
-        }
-        // An address that two uplinks have identifies neither.
-        former.retain(|ip| uplinks.iter().flat_map(Uplink::ways).all(|way| way.address != *ip));
+    fn replace_for_kernel(&mut self, index: usize) -> Result<()> {
+        let there = addresses_of(&self.paths[index].uplink.interface);
+        let path = |(at, path): (usize, &EnginePath)| {
+            let there = if at == index { &there } else { &path.addresses };
+            kernel_plan::path(&path.uplink, &staying(&path.uplink, &path.addresses, there))
+        };
+        self.paths = self.paths.iter().enumerate().map(path).collect();
+        let (plan, _) = self.plan_anew()?;
         let wanted: Vec<String> = plan.steps.iter().filter_map(undo_of).collect();
-        let of_former = |line: &str| line.split(' ').any(|word| word.parse().is_ok_and(|ip| former.contains(&ip)));
-        let is_stale = |line: &&String| line.starts_with("lookup ") && !wanted.contains(line) && !of_former(line);
+        let is_stale = |line: &&String| line.starts_with("lookup ") && !wanted.contains(line);
         let stale: Vec<String> = self.undo.iter().filter(is_stale).cloned().collect();
         for line in stale {
             if let Some(request) = kernel_plan::rule_del(&line) {
@@ -403,7 +397,6 @@ impl Plumbing {
         for family in ["-4", "-6"] {
             let _ = self.janitor.request(&format!("ip {family} route flush table {table}"))?;
         }
-        self.paths = plan.paths;
         let is_of = |step: &&Step| !matches!(step, Step::Route { table: of, .. } if *of != table);
         let steps: Vec<Step> = plan.steps.iter().filter(is_of).cloned().collect();
         self.change(&steps, Standing::Stays)
