@@ -389,13 +389,14 @@ impl Scavenger {
     }
 
     /// Returns the rate that can be lent now; `None`: unknown, because the owner wants nothing, there is no cap, and
-    /// the link was not full recently.
+    /// the link was never full.
     pub fn spare(&self) -> Option<Rate> {
         if self.active_until.is_some() {
             return Some(Rate::from_bps(self.spare_bps as u64));
         }
-        let capacity = self.capacity.bps(self.ticked_at).map(|bps| Rate::from_bps(bps as u64));
-        let guess = self.expected.filter(|_| !self.capacity.was_known());
+        // An estimate that grows old is no sign of a faster link: destinations would take it for an owner who is done.
+        let capacity = self.capacity.last_bps().map(|bps| Rate::from_bps(bps as u64));
+        let guess = self.expected.filter(|_| capacity.is_none());
         self.cap.into_iter().chain(capacity).chain(guess).min()
     }
 
@@ -576,6 +577,19 @@ mod tests {
         // It was nothing that filled the link which came late.
         let lent = lent_beside_a_radio(1_200, |tick| !(400..=1_100).contains(&tick), 1_000);
         assert!(lent[390] > 9e6 && lent[1_100] > 9e6, "{} {}", lent[390], lent[1_100]);
+    }
+
+    #[test]
+    fn a_link_that_is_not_used_for_long_is_offered_as_before() {
+        let mut scavenger = Scavenger::new(Some(Rate::from_mbps(10)), Some(Rate::from_mbps(20)));
+        for tick in 1..=2_000_u64 {
+            let bps = if tick <= 100 { 1e6 } else { 1e3 };
+            let down = Counters { down_bytes: (bps * TICK.as_secs_f64() / 8.0) as u64, up_bytes: 0 };
+            scavenger.observe_wait(Duration::from_millis(if tick <= 100 { 60 } else { 0 }), false);
+            scavenger.tick(Passed { all: down, lent: down, waits: false }, Instant::ZERO + TICK.saturating_mul(tick));
+            let spare = scavenger.spare().unwrap();
+            assert!(tick < 20 || spare < Rate::from_bps(1_100_000), "tick {tick}: {spare:?}");
+        }
     }
 
     #[test]
