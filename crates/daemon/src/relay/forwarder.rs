@@ -219,11 +219,14 @@ impl Forwarder {
                         self.enter_up(slot, packet.to_vec());
                     }
                 }
-                Caught::Unknown if self.refresh_at <= now => {
-                    self.refresh_at = now + REFRESH_PAUSE;
-                    self.refresh_allowed();
+                Caught::Unknown => {
+                    self.refused_datagrams += 1;
+                    if self.refresh_at <= now {
+                        self.refresh_at = now + REFRESH_PAUSE;
+                        self.refresh_allowed();
+                    }
                 }
-                Caught::Nothing | Caught::Unknown => self.refused_datagrams += 1,
+                Caught::Nothing => self.refused_datagrams += 1,
                 Caught::Call | Caught::Again | Caught::Word(_) => {}
             }
         }
@@ -589,6 +592,29 @@ mod tests {
         let Some([taken, refused]) = sent else { return };
         assert_eq!(taken, Ok(()));
         assert!(refused.unwrap_err().contains("another program has brought down or removed"));
+    }
+
+    #[test]
+    fn each_call_of_a_stranger_counts_as_refused() {
+        let refused = with_forwarder(
+            "stranger",
+            |_| Lending::new(None, None, None),
+            |_, mut forwarder| {
+                let [relay, stranger] = [7, 9].map(|secret| Identity::from_secret([secret; 32]));
+                forwarder.socket.set_nonblocking(true).unwrap();
+                let (socket, place) = (UdpSocket::bind("127.0.0.1:0").unwrap(), forwarder.socket.local_addr().unwrap());
+                let calls = (1..=3_u8).map(|number| {
+                    let now = Instant::from_millis(300 * u64::from(number));
+                    let mut caller = Caller::new(stranger.clone(), relay.public(), [number; 32], Duration::ZERO, now);
+                    caller.handle_timeout(now);
+                    socket.send_to(&caller.poll_transmit().unwrap(), place).unwrap();
+                    forwarder.take_datagrams(now);
+                    forwarder.refused_datagrams
+                });
+                calls.collect::<Vec<_>>()
+            },
+        );
+        assert!(refused.is_none_or(|refused| refused == [1, 2, 3]));
     }
 
     #[test]
