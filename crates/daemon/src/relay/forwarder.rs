@@ -56,6 +56,8 @@ pub struct Shared {
     pub header_bytes: u64,
     /// Slots whose connections the kernel has to forget.
     pub vacated: Slots,
+    /// How often the shared link was replaced by another, or came back. What was measured before does not count then.
+    pub replacements: u32,
 }
 
 /// Traffic of one destination.
@@ -100,6 +102,8 @@ pub struct Forwarder {
     looked_at: Instant,
     refresh_at: Instant,
     told: Told,
+    /// Number of [`Shared::replacements`] before the present measurements.
+    replacements: u32,
 }
 
 impl Forwarder {
@@ -134,6 +138,7 @@ impl Forwarder {
             looked_at: Instant::ZERO,
             refresh_at: Instant::ZERO,
             told: Told::default(),
+            replacements: 0,
         }
     }
 
@@ -335,6 +340,9 @@ impl Forwarder {
     fn give_way(&mut self, now: Instant) {
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
+        if core::mem::replace(&mut self.replacements, shared.replacements) != shared.replacements {
+            self.courtesy.forget_link();
+        }
         let counters = Counters::read(&shared.status.relay.interface);
         self.courtesy.tick(counters, now);
         note_what_is_lost(&mut self.courtesy, &mut self.meters);
@@ -565,6 +573,7 @@ mod tests {
                 status: RelayStatus::default(),
                 header_bytes: 0,
                 vacated: Slots::default(),
+                replacements: 0,
             };
             let (shared, splices) = (Arc::new(Mutex::new(shared)), Splices::new(Mode::Route, [2; 32]));
             test(&host, Forwarder::new(socket, tun, answerer, allowed, shared, splices, Clock::start()))
@@ -592,6 +601,23 @@ mod tests {
         let Some([taken, refused]) = sent else { return };
         assert_eq!(taken, Ok(()));
         assert!(refused.unwrap_err().contains("another program has brought down or removed"));
+    }
+
+    #[test]
+    fn a_link_that_was_replaced_is_measured_anew() {
+        let lent = with_forwarder(
+            "anew",
+            |_| Lending::new(None, None, None),
+            |_, mut forwarder| {
+                forwarder.courtesy.enter_down((1, Bytes::new()), &[], 1_000_000, Instant::ZERO);
+                forwarder.give_way(Instant::from_millis(100));
+                let before = forwarder.courtesy.lent();
+                lock(&forwarder.shared).replacements += 1;
+                forwarder.give_way(Instant::from_millis(200));
+                (before, forwarder.courtesy.lent())
+            },
+        );
+        assert!(lent.is_none_or(|(before, after)| before > Rate::ZERO && after == Rate::ZERO), "{lent:?}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the relay does while firewall rules are missing.
+//! What the relay does while firewall rules are missing, when its link is replaced, and while a battery is slow.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -41,6 +41,7 @@ fn with_a_keeper(name: &str, test: impl FnOnce(&Namespace, Keeper<'_>) + Send) {
             status,
             header_bytes: 0,
             vacated: Slots::default(),
+            replacements: 0,
         });
         let keeper = Keeper::new(plumbing, Watch::new(uplinks).unwrap(), &shared);
         test(&host, keeper);
@@ -60,6 +61,25 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(clock.now() < Instant::from_secs(20), "waited in vain until {what}");
         thread::sleep(core::time::Duration::from_millis(20));
     }
+}
+
+#[test]
+fn what_was_measured_on_a_link_is_forgotten_with_it() {
+    with_a_keeper("replaced", |host, mut keeper| {
+        let (uplink, shared) = (lent_by(&keeper.plumbing).clone(), keeper.shared);
+        let seen = || {
+            let shared = lock(shared);
+            (shared.replacements, shared.lending.instance)
+        };
+        keeper.usable(&uplink);
+        assert_eq!(seen(), (0, 0), "it is as before");
+        keeper.lost("is down".into());
+        keeper.usable(&uplink);
+        assert_eq!(seen(), (1, 0));
+        host.ip([format!("route replace default via 192.0.2.254 dev {SHARE}")]).unwrap();
+        keeper.usable(&find(SHARE).unwrap());
+        assert_eq!(seen(), (2, 1), "behind another router, no connection goes on");
+    });
 }
 
 #[test]

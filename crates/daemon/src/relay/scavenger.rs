@@ -207,6 +207,12 @@ impl Scavenger {
         Self { floor_part: FLOOR_PART_OF_UPLOADS, ..Self::new(cap, None) }
     }
 
+    /// Forgets all measurements, since the link was replaced.
+    pub fn forget_link(&mut self) {
+        let (floor_part, ticked_at) = (self.floor_part, self.ticked_at);
+        *self = Self { floor_part, ticked_at, ..Self::new(self.cap, self.expected) };
+    }
+
     /// Notes that a packet waited in queues for `span`. `is_here`: certainly in this direction.
     pub fn observe_wait(&mut self, span: Duration, is_here: bool) {
         let waited = Waited { span, is_here };

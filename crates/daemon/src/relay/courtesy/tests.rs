@@ -18,6 +18,7 @@ use simulator::{EndpointHost, Simulation, Source};
 use transport::{ConnectionConfig, Endpoint, EndpointConfig};
 use units::{Duration, Instant, Rate};
 
+use super::super::scavenger::TICK;
 use super::*;
 
 const ADDRESSES: [&str; 4] = ["10.1.0.1", "10.1.0.2", "10.1.0.3", "10.1.0.4"];
@@ -477,6 +478,37 @@ fn an_interface_that_was_away_has_not_passed_all_at_once_what_it_counts() {
     }
     courtesy.tick(counted(1_000_000), Instant::from_millis(700));
     assert!(courtesy.scavenger().owner() > Rate::from_mbps(20), "that did pass");
+}
+
+/// A modem comes back in a network whose servers are 60 ms farther away.
+#[test]
+fn the_round_trips_of_a_former_link_are_no_measure_of_the_next() {
+    let mut courtesy = Courtesy::<(), ()>::new(None, None, Some(Counters::default()));
+    let (mut passed, [own, server]) = (Counters::default(), [place(LAPTOP, 40000), place(SERVER, 443)]);
+    let packet = |mut segment: wire::Segment, value: u32, echo: u32| {
+        segment.options.timestamps = Some(wire::Timestamps { value, echo });
+        let mut octets = Vec::new();
+        segment.emit(&mut octets);
+        octets
+    };
+    // 8 Mbit/s.
+    let load_bytes = 100_000;
+    let mut second = |courtesy: &mut Courtesy<(), ()>, second: u32, span_ms: u64| {
+        for tick in second * 10..(second + 1) * 10 {
+            let at = Instant::from_millis(u64::from(tick) * 100);
+            courtesy.sent_up(&packet(wire::Segment::new(own, server), tick + 1, 0), 0, at);
+            let echo = packet(wire::Segment::new(server, own), 9, tick + 1);
+            courtesy.enter_down((), &echo, load_bytes, at + Duration::from_millis(span_ms));
+            passed.down_bytes += load_bytes;
+            courtesy.tick(Some(passed), at + TICK);
+        }
+    };
+    second(&mut courtesy, 0, 30);
+    second(&mut courtesy, 1, 90);
+    assert!(courtesy.scavenger().spare().is_some(), "it was full");
+    courtesy.forget_link();
+    (2..10).for_each(|number| second(&mut courtesy, number, 90));
+    assert_eq!(courtesy.scavenger().spare(), None, "nothing waits there");
 }
 
 #[test]
