@@ -49,7 +49,7 @@ mod volume;
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -180,6 +180,7 @@ pub fn relay(
     rights::give_up_beside(Some(&store))?;
     let over = Stop::new()?;
     let end = over.handle()?.on_drop();
+    look_at_battery(Path::new(battery::FOLDER), &shared);
     // It stores an advance of the volume on disk. A start that failed must not cost one.
     forwarder.look_first();
     thread::scope(|scope| {
@@ -310,6 +311,10 @@ impl Known {
     }
 }
 
+/// Looks at the batteries. Before the lock, since some answer late, and forwarding must not wait for them.
+fn look_at_battery(folder: &Path, shared: &Mutex<Shared>) {
+    let charge = battery::charge(folder);
+    lock(shared).lending.handle_battery(charge);
 }
 
 /// Returns the status before any use.
@@ -383,6 +388,7 @@ impl<'a> Keeper<'a> {
             self.handle_vacated();
             if every_second.is_due(clock.now()) {
                 check_ways(&mut self.plumbing, &mut self.watch);
+                look_at_battery(Path::new(battery::FOLDER), self.shared);
             }
             handle_clocks(&mut self.jumps, &mut self.watch);
             let followed = self.follow();

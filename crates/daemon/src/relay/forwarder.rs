@@ -3,7 +3,6 @@
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsFd as _;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -26,9 +25,9 @@ use super::courtesy::Courtesy;
 use super::splices::{Made, Splices};
 use super::status::{LentTo, RelayStatus};
 use super::terms::Lending;
+use super::today;
 use super::unheard::{self, Unheard};
 use super::vacated::Slots;
-use super::{battery, today};
 use crate::{calendar, lock, sockets};
 
 /// Datagrams or packets per turn, so that the others get theirs.
@@ -394,7 +393,6 @@ impl Forwarder {
         let mut shared = lock(&shared);
         shared.lending.handle_date(today());
         self.looked_at = now;
-        shared.lending.handle_battery(battery::charge(Path::new(battery::FOLDER)));
         self.tell_terms(&shared.lending);
         let share = &shared.status.relay.interface;
         let counters = Counters::read(share).filter(|_| shared.lending.lost.is_none());
@@ -512,6 +510,8 @@ pub fn listen(port: u16) -> Result<UdpSocket> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use cooperation::channel::Identity;
     use cooperation::link::{Caller, INNER_MTU};
     use linux::uplink;

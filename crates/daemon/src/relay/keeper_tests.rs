@@ -1,5 +1,6 @@
 //! What the relay does while firewall rules are missing, when its link is replaced, and while a battery is slow.
 
+use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
@@ -80,6 +81,33 @@ fn what_was_measured_on_a_link_is_forgotten_with_it() {
         keeper.usable(&find(SHARE).unwrap());
         assert_eq!(seen(), (2, 1), "behind another router, no connection goes on");
     });
+}
+
+#[test]
+fn a_battery_that_answers_late_holds_nobody_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let battery = folder.path().join("BAT0");
+    fs::create_dir(&battery).unwrap();
+    for (name, text) in [("type", "Battery"), ("capacity", "42")] {
+        fs::write(battery.join(name), text).unwrap();
+    }
+    let status = battery.join("status");
+    rustix::fs::mknodat(rustix::fs::CWD, &status, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let shared = Mutex::new(Shared {
+        lending: Lending::new(None, None, None),
+        status: RelayStatus::default(),
+        header_bytes: 0,
+        vacated: Slots::default(),
+        replacements: 0,
+    });
+    thread::scope(|scope| {
+        scope.spawn(|| look_at_battery(folder.path(), &shared));
+        // This waits until the other side reads.
+        let mut slow = fs::File::options().write(true).open(&status).unwrap();
+        assert!(shared.try_lock().is_ok());
+        slow.write_all(b"Discharging\n").unwrap();
+    });
+    assert_eq!(lock(&shared).lending.battery_percent, Some(42));
 }
 
 #[test]
