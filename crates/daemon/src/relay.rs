@@ -455,8 +455,11 @@ impl<'a> Keeper<'a> {
 
     fn suspend(&self, why: String) {
         let mut shared = lock(self.shared);
-        let share = shared.status.relay.interface.as_str();
-        warn!(share, "nothing is lent for now: {share} {why}");
+        // The watch reports an interface that cannot be set up again and again.
+        if shared.lending.lost.as_ref() != Some(&why) {
+            let share = shared.status.relay.interface.as_str();
+            warn!(share, "nothing is lent for now: {share} {why}");
+        }
         shared.lending.lost = Some(why);
     }
 

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 use linux::ability::{Needs, rehearse};
 use linux::netns::{Keeper as Namespaces, Namespace};
 use units::Instant;
 
 use super::*;
+use crate::heard::Heard;
 
 const SHARE: &str = "up0";
 /// The other end of its cable.
@@ -64,6 +65,35 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// Removes the firewall rules, and keeps them from being restored until the returned process has ended: a table that
+/// belongs to another program cannot be replaced. It ends with its orders.
+fn occupy(host: &Namespace) -> (Child, ChildStdin) {
+    nft(host, &["flush", "ruleset"]);
+    let mut owner: Command = host.command("nft").unwrap();
+    let mut owner = owner.arg("-i").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut orders = owner.stdin.take().unwrap();
+    writeln!(orders, "add table inet {LENDER} {{ flags owner; }}").unwrap();
+    wait_until("it has the table", || nft(host, &["list", "ruleset"]).contains("owner"));
+    (owner, orders)
+}
+
+#[test]
+fn a_link_that_cannot_be_set_up_is_told_once() {
+    with_a_keeper("told", |host, mut keeper| {
+        let heard = Heard::default();
+        let _listening = heard.listen();
+        let uplink = lent_by(&keeper.plumbing).clone();
+        let (mut owner, orders) = occupy(host);
+        (0..3).for_each(|_| keeper.usable(&uplink));
+        let said = heard.take();
+        assert_eq!(said.matches("nothing is lent for now: up0 cannot be set up").count(), 1, "{said}");
+        drop(orders);
+        owner.wait().unwrap();
+        keeper.usable(&uplink);
+        assert!(heard.take().contains("is lent again"));
+    });
+}
+
 #[test]
 fn what_was_measured_on_a_link_is_forgotten_with_it() {
     with_a_keeper("replaced", |host, mut keeper| {
@@ -117,13 +147,7 @@ fn an_interface_that_was_lost_meanwhile_is_not_lent_when_the_rules_are_back() {
         let lost = || lock(shared).lending.lost.clone().unwrap_or_default();
         keeper.handle_guard();
         assert_eq!(lost(), "");
-        // A table that belongs to another program cannot be replaced.
-        nft(host, &["flush", "ruleset"]);
-        let mut owner: Command = host.command("nft").unwrap();
-        let mut owner = owner.arg("-i").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        let mut orders = owner.stdin.take().unwrap();
-        writeln!(orders, "add table inet {LENDER} {{ flags owner; }}").unwrap();
-        wait_until("it has the table", || nft(host, &["list", "ruleset"]).contains("owner"));
+        let (mut owner, orders) = occupy(host);
         keeper.handle_guard();
         assert!(lost().contains("firewall rules are missing"), "{}", lost());
         host.ip([format!("link set {FAR} down")]).unwrap();
