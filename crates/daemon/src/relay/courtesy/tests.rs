@@ -161,6 +161,8 @@ enum Owner {
     Nothing,
     /// A stream of constant rate.
     Stream(Rate),
+    /// The same, from before anything is lent.
+    FirstStream(Rate),
     /// A download that begins while lent traffic fills the link.
     Download,
     /// The same, of this many octets.
@@ -175,7 +177,7 @@ enum Owner {
 
 impl Owner {
     const fn is_first(self) -> bool {
-        matches!(self, Self::FirstDownload | Self::FirstUpload)
+        matches!(self, Self::FirstStream(_) | Self::FirstDownload | Self::FirstUpload)
     }
 }
 
@@ -275,8 +277,8 @@ fn serve(mut server: EndpointHost, case: &Case, config: &ConnectionConfig) -> En
         };
         server = server.app(if is_up { transfer.expecting(source) } else { transfer.sending(source) });
     }
-    if let Owner::Stream(rate) = case.owner {
-        server = server.app(stream(SERVER, OWNER, rate, BEGIN_S));
+    if let Owner::Stream(rate) | Owner::FirstStream(rate) = case.owner {
+        server = server.app(stream(SERVER, OWNER, rate, if case.owner.is_first() { 0 } else { BEGIN_S }));
     }
     server = server.app(UdpSink::new(place(SERVER, 9)));
     if case.neighbour { server.app(stream(SERVER, NEIGHBOUR, Rate::from_mbps(40), 0)) } else { server }
@@ -438,6 +440,17 @@ fn a_queue_that_was_full_from_the_start_is_the_owners() {
         let carries = means(&run(&cell), 20.0, 50.0).all;
         let found = means(&run(&Case { owner: Owner::FirstDownload, ..cell }), 15.0, 50.0);
         assert!(found.owner > 0.98 * carries && found.spare < 0.2, "{cell:?}: {found:?}");
+    }
+}
+
+#[test]
+fn a_download_that_begins_beside_a_stream_is_soon_lent_most() {
+    for cell in cells() {
+        let carries = means(&run(&cell), 20.0, 50.0).all;
+        let owner = Owner::FirstStream(Rate::from_bps(500_000));
+        // From the sixth to the tenth second.
+        let found = means(&run(&Case { owner, seconds: 20, ..cell }), 15.0, 20.0);
+        assert!(found.owner > 0.49 && found.lent > 0.7 * (carries - 0.5), "{cell:?} of {carries}: {found:?}");
     }
 }
 
