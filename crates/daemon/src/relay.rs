@@ -48,7 +48,8 @@ mod vacated;
 mod volume;
 
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -57,7 +58,7 @@ use linux::clock::{Clock, Jumps, Times};
 use linux::driver::random_seed;
 use linux::stop::Stop;
 use linux::tun::Tun;
-use linux::uplink::{self, Change, LENDER, Plan, Plumbing, Surroundings, Uplink, Watch, Way, lent};
+use linux::uplink::{self, Change, Former, LENDER, Plan, Plumbing, Surroundings, Uplink, Watch, Way, lent};
 use linux::{Error, Result};
 use tracing::{info, warn};
 use units::Rate;
@@ -168,6 +169,7 @@ pub fn relay(
         status: begun(&options, lent_uplink),
         header_bytes: uplink::header_bytes(&options.share),
         vacated: Slots::default(),
+        replacements: 0,
     }));
     let allowed = AllowList::new(store.clone());
     let public_key = identity.public();
@@ -178,6 +180,7 @@ pub fn relay(
     rights::give_up_beside(Some(&store))?;
     let over = Stop::new()?;
     let end = over.handle()?.on_drop();
+    look_at_battery(Path::new(battery::FOLDER), &shared);
     // It stores an advance of the volume on disk. A start that failed must not cost one.
     forwarder.look_first();
     thread::scope(|scope| {
@@ -281,18 +284,37 @@ fn families(uplink: &Uplink) -> Families {
     Families { v4: uplink.v4.is_some(), v6: uplink.v6.is_some() }
 }
 
-/// Returns its ways with IPv4 and IPv6, to whose addresses the kernel translates destinations' packets.
-fn ways(uplink: &Uplink) -> [Option<Way>; 2] {
-    [uplink.v4.clone(), uplink.v6.clone()]
+/// The shared interface as it was last known, to whose addresses the kernel translates destinations' packets.
+struct Known {
+    /// With the last known way of a family that it has lost.
+    uplink: Uplink,
+    former: Former,
 }
 
-/// Returns whether one of the ways `before` was replaced by one with another address. A lost way does not count: the
-/// terms report the loss of its family. Nor does an address in the place of one of the same network that stays: privacy
-/// extensions (RFC 8981) replace an IPv6 address once a day, and the old one remains valid for days.
-fn has_moved(before: &[Option<Way>; 2], now: &[Option<Way>; 2], stays: impl Fn(&Way) -> bool) -> bool {
-    let both = before.iter().zip(now).filter_map(|(before, now)| before.as_ref().zip(now.as_ref()));
-    let mut changed = both.filter(|(before, now)| before.address != now.address);
-    changed.any(|(before, now)| !before.network().contains(now.address) || !stays(before))
+impl Known {
+    fn new(uplink: &Uplink) -> Self {
+        Self { uplink: uplink.clone(), former: Former::default() }
+    }
+
+    /// Notes that the interface is as `now`, with the addresses `there` ([`uplink::addresses_of`]). Returns whether
+    /// connections are dead because the packets of one of its families take another way. A lost way does not count: the
+    /// terms report the loss of its family.
+    fn has_moved(&mut self, now: &Uplink, there: &[IpAddr]) -> bool {
+        let before = &self.uplink;
+        let has = [(&before.v4, &now.v4), (&before.v6, &now.v6)].map(|(before, now)| before.is_some() && now.is_some());
+        let or_last = |now: &Option<Way>, last: &Option<Way>| now.as_ref().or(last.as_ref()).cloned();
+        let (v4, v6) = (or_last(&now.v4, &before.v4), or_last(&now.v6, &before.v6));
+        let now = Uplink { v4, v6, ..now.clone() };
+        let differs = self.former.note(before, &now, there);
+        self.uplink = now;
+        has.into_iter().zip(differs).any(|(has, differs)| has && differs)
+    }
+}
+
+/// Looks at the batteries. Before the lock, since some answer late, and forwarding must not wait for them.
+fn look_at_battery(folder: &Path, shared: &Mutex<Shared>) {
+    let charge = battery::charge(folder);
+    lock(shared).lending.handle_battery(charge);
 }
 
 /// Returns the status before any use.
@@ -334,13 +356,12 @@ struct Keeper<'a> {
     unusable: Option<String>,
     /// Whether it was told that connections cannot be forgotten.
     cannot_forget: bool,
-    /// The shared interface's last known ways with IPv4 and IPv6.
-    ways: [Option<Way>; 2],
+    known: Known,
 }
 
 impl<'a> Keeper<'a> {
     fn new(plumbing: Plumbing, watch: Watch, shared: &'a Mutex<Shared>) -> Self {
-        let (jumps, ways) = (Jumps::since(Times::now()), ways(lent_by(&plumbing)));
+        let (jumps, known) = (Jumps::since(Times::now()), Known::new(lent_by(&plumbing)));
         Self {
             plumbing,
             watch,
@@ -350,7 +371,7 @@ impl<'a> Keeper<'a> {
             is_unguarded: false,
             unusable: None,
             cannot_forget: false,
-            ways,
+            known,
         }
     }
 
@@ -367,6 +388,7 @@ impl<'a> Keeper<'a> {
             self.handle_vacated();
             if every_second.is_due(clock.now()) {
                 check_ways(&mut self.plumbing, &mut self.watch);
+                look_at_battery(Path::new(battery::FOLDER), self.shared);
             }
             handle_clocks(&mut self.jumps, &mut self.watch);
             let followed = self.follow();
@@ -433,8 +455,11 @@ impl<'a> Keeper<'a> {
 
     fn suspend(&self, why: String) {
         let mut shared = lock(self.shared);
-        let share = shared.status.relay.interface.as_str();
-        warn!(share, "nothing is lent for now: {share} {why}");
+        // The watch reports an interface that cannot be set up again and again.
+        if shared.lending.lost.as_ref() != Some(&why) {
+            let share = shared.status.relay.interface.as_str();
+            warn!(share, "nothing is lent for now: {share} {why}");
+        }
         shared.lending.lost = Some(why);
     }
 
@@ -443,17 +468,19 @@ impl<'a> Keeper<'a> {
             let _ = self.watch.retry(&uplink.interface);
             return self.lost(format!("cannot be set up ({error})"));
         }
-        self.unusable = None;
+        let was_unusable = self.unusable.take().is_some();
         let uplink = lent_by(&self.plumbing);
-        let now = ways(uplink);
-        let has_moved = has_moved(&self.ways, &now, |way| uplink::has_address(&uplink.interface, way.address));
-        self.ways.iter_mut().zip(now).filter(|(_, now)| now.is_some()).for_each(|(known, now)| *known = now);
-        // Before the lock: this runs a program, and forwarding must not wait for it.
+        // Before the lock: these run programs, and forwarding must not wait for them.
+        let has_moved = self.known.has_moved(uplink, &uplink::addresses_of(&uplink.interface));
         let header_bytes = uplink::header_bytes(&uplink.interface);
         let mut shared = lock(self.shared);
         let was_lost = shared.lending.lost.take().is_some();
+        if has_moved || was_unusable {
+            shared.replacements = shared.replacements.wrapping_add(1);
+        }
         if has_moved {
-            // The kernel's translations to the old address are gone; downloads would hang for a minute.
+            // The kernel's translations to the old address are gone, or the next router does not know them; downloads
+            // would hang for a minute.
             shared.lending.forget_connections();
         }
         shared.lending.families = families(uplink);
@@ -492,25 +519,51 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn an_address_that_stays_beside_a_newer_one_is_no_move() {
-        let way = |address: &str, prefix_len| {
-            let way = Way { address: address.parse().unwrap(), prefix_len, gateway: None };
-            Some(way)
+    fn uplink(v4: &str, gateway: &str, v6: &str) -> Uplink {
+        let way = |address: &str, prefix_len, gateway: &str| {
+            address.parse().ok().map(|address| Way { address, prefix_len, gateway: gateway.parse().ok() })
         };
-        let with = |v6| [way("192.0.2.2", 24), v6];
-        let before = with(way("2001:db8:1::a", 64));
-        for (now, if_it_stays, if_not) in [
-            (before.clone(), false, false),
-            (with(way("2001:db8:1::b", 64)), false, true),
-            (with(way("2001:db8:2::b", 64)), true, true),
-            (with(None), false, false),
-            ([way("192.0.2.3", 24), None], false, true),
-            ([way("198.51.100.3", 24), None], true, true),
+        Uplink { index: 3, v4: way(v4, 24, gateway), v6: way(v6, 64, "fe80::1"), ..Uplink::absent("wwan0").unwrap() }
+    }
+
+    /// Returns whether the shared interface has moved with each step, with the last octets of its IPv6 addresses.
+    fn moves(steps: &[(&Uplink, &[&str])]) -> Vec<bool> {
+        let mut known = Known::new(steps[0].0);
+        let look = |(now, there): &(&Uplink, &[&str])| {
+            let of_v6 = there.iter().map(|end| format!("2001:db8:1::{end}").parse().unwrap());
+            let there: Vec<IpAddr> = of_v6.chain(now.v4.as_ref().map(|way| way.address)).collect();
+            known.has_moved(now, &there)
+        };
+        steps[1..].iter().map(look).collect()
+    }
+
+    #[test]
+    fn an_address_that_stays_beside_a_newer_one_is_no_move_until_it_goes() {
+        let with = |v6| uplink("192.0.2.2", "192.0.2.1", v6);
+        let (first, second) = (with("2001:db8:1::a"), with("2001:db8:1::b"));
+        assert_eq!(moves(&[(&first, &["a"]), (&first, &["a"])]), [false]);
+        assert_eq!(moves(&[(&first, &["a"]), (&second, &["b"])]), [true]);
+        assert_eq!(moves(&[(&first, &["a"]), (&second, &["a", "b"]), (&second, &["b"])]), [false, true]);
+        assert_eq!(moves(&[(&first, &["a"]), (&with("2001:db8:2::b"), &["a"])]), [true], "another network");
+    }
+
+    #[test]
+    fn a_family_that_comes_or_goes_is_no_move_and_another_address_or_gateway_is() {
+        let (both, without) = (uplink("192.0.2.2", "192.0.2.1", "2001:db8:1::a"), uplink("192.0.2.2", "192.0.2.1", ""));
+        let there: &[&str] = &["a"];
+        let without_v4 = uplink("", "", "2001:db8:1::a");
+        for (now, moved, back) in [
+            (&without, false, false),
+            (&without_v4, false, false),
+            (&uplink("192.0.2.3", "192.0.2.1", ""), true, true),
+            (&uplink("192.0.2.2", "192.0.2.254", ""), true, true),
+            (&Uplink { index: 4, ..both.clone() }, true, true),
         ] {
-            let moved = [true, false].map(|stays| has_moved(&before, &now, |_| stays));
-            assert_eq!(moved, [if_it_stays, if_not], "{now:?}");
+            assert_eq!(moves(&[(&both, there), (now, there), (&both, there)]), [moved, back], "{now:?}");
         }
+        let elsewhere = uplink("198.51.100.3", "198.51.100.1", "2001:db8:1::a");
+        assert_eq!(moves(&[(&both, there), (&without_v4, there), (&elsewhere, there)]), [false, true]);
+        assert_eq!(moves(&[(&without, &[]), (&both, there)]), [false]);
     }
 
     #[test]

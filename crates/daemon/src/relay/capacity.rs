@@ -36,8 +36,9 @@ impl Capacity {
         if is_full {
             let before = known.unwrap_or(bps);
             self.full = Some((before + NEWEST * (bps - before), now));
-        } else if known.is_some_and(|known| self.passed_bps > known) {
-            self.full = Some((self.passed_bps, now));
+        } else if let Some((_, at)) = self.full.filter(|(last, _)| self.passed_bps > *last) {
+            // One that is too old stays so until the link is full.
+            self.full = Some((self.passed_bps, if known.is_some() { now } else { at }));
         }
     }
 
@@ -46,9 +47,9 @@ impl Capacity {
         self.full.filter(|(_, at)| now.saturating_since(*at) <= LIFE).map(|(bps, _)| bps)
     }
 
-    /// Returns whether there has ever been an estimate.
-    pub const fn was_known(&self) -> bool {
-        self.full.is_some()
+    /// Returns the last estimate in bit/s, however old it is, if there has ever been one.
+    pub fn last_bps(&self) -> Option<f64> {
+        self.full.map(|(bps, _)| bps)
     }
 }
 
@@ -63,14 +64,18 @@ mod tests {
     #[test]
     fn samples_that_somebody_did_not_want_more_than_only_raise_it() {
         let mut capacity = Capacity::new();
-        assert!(!capacity.was_known());
+        assert_eq!(capacity.last_bps(), None);
         (0..50).for_each(|tick| capacity.observe(2e6, false, at(tick)));
         assert_eq!(capacity.bps(at(50)), None, "it was never full");
         (50..100).for_each(|tick| capacity.observe(8e6, true, at(tick)));
         (100..600).for_each(|tick| capacity.observe(1e6, false, at(tick)));
         assert_eq!(capacity.bps(at(600)), Some(8e6));
         assert_eq!(capacity.bps(at(701)), None, "that was long ago");
-        assert!(capacity.was_known());
+        assert_eq!(capacity.last_bps(), Some(8e6));
+        (701..900).for_each(|tick| capacity.observe(9e6, false, at(tick)));
+        assert_eq!(capacity.bps(at(900)), None, "it was not full");
+        assert!(capacity.last_bps().is_some_and(|bps| bps > 8.9e6 && bps <= 9e6));
+        let mut capacity = Capacity::new();
         capacity.observe(8e6, true, at(702));
         (703..900).for_each(|tick| capacity.observe(9e6, false, at(tick)));
         assert!(capacity.bps(at(900)).is_some_and(|bps| bps > 8.9e6 && bps <= 9e6));

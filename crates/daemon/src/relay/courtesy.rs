@@ -114,6 +114,13 @@ impl<D, U> Courtesy<D, U> {
         self.lent.up_bytes += octets.len() as u64 + header_bytes;
     }
 
+    /// Forgets what was measured, since the shared link was replaced.
+    pub fn forget_link(&mut self) {
+        self.passive_rtt = PassiveRtt::default();
+        self.scavenger.forget_link();
+        self.of_uploads.forget_link();
+    }
+
     /// Returns when a packet may go or a tick is due.
     pub fn next_at(&self) -> Option<Instant> {
         let tick = (self.lent != Counters::default()).then(|| self.scavenger.next_at());

@@ -3,7 +3,6 @@
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsFd as _;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -26,9 +25,9 @@ use super::courtesy::Courtesy;
 use super::splices::{Made, Splices};
 use super::status::{LentTo, RelayStatus};
 use super::terms::Lending;
+use super::today;
 use super::unheard::{self, Unheard};
 use super::vacated::Slots;
-use super::{battery, today};
 use crate::{calendar, lock, sockets};
 
 /// Datagrams or packets per turn, so that the others get theirs.
@@ -56,6 +55,8 @@ pub struct Shared {
     pub header_bytes: u64,
     /// Slots whose connections the kernel has to forget.
     pub vacated: Slots,
+    /// How often the shared link was replaced by another, or came back. What was measured before does not count then.
+    pub replacements: u32,
 }
 
 /// Traffic of one destination.
@@ -100,6 +101,8 @@ pub struct Forwarder {
     looked_at: Instant,
     refresh_at: Instant,
     told: Told,
+    /// Number of [`Shared::replacements`] before the present measurements.
+    replacements: u32,
 }
 
 impl Forwarder {
@@ -134,6 +137,7 @@ impl Forwarder {
             looked_at: Instant::ZERO,
             refresh_at: Instant::ZERO,
             told: Told::default(),
+            replacements: 0,
         }
     }
 
@@ -219,11 +223,14 @@ impl Forwarder {
                         self.enter_up(slot, packet.to_vec());
                     }
                 }
-                Caught::Unknown if self.refresh_at <= now => {
-                    self.refresh_at = now + REFRESH_PAUSE;
-                    self.refresh_allowed();
+                Caught::Unknown => {
+                    self.refused_datagrams += 1;
+                    if self.refresh_at <= now {
+                        self.refresh_at = now + REFRESH_PAUSE;
+                        self.refresh_allowed();
+                    }
                 }
-                Caught::Nothing | Caught::Unknown => self.refused_datagrams += 1,
+                Caught::Nothing => self.refused_datagrams += 1,
                 Caught::Call | Caught::Again | Caught::Word(_) => {}
             }
         }
@@ -332,6 +339,9 @@ impl Forwarder {
     fn give_way(&mut self, now: Instant) {
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
+        if core::mem::replace(&mut self.replacements, shared.replacements) != shared.replacements {
+            self.courtesy.forget_link();
+        }
         let counters = Counters::read(&shared.status.relay.interface);
         self.courtesy.tick(counters, now);
         note_what_is_lost(&mut self.courtesy, &mut self.meters);
@@ -383,7 +393,6 @@ impl Forwarder {
         let mut shared = lock(&shared);
         shared.lending.handle_date(today());
         self.looked_at = now;
-        shared.lending.handle_battery(battery::charge(Path::new(battery::FOLDER)));
         self.tell_terms(&shared.lending);
         let share = &shared.status.relay.interface;
         let counters = Counters::read(share).filter(|_| shared.lending.lost.is_none());
@@ -501,6 +510,8 @@ pub fn listen(port: u16) -> Result<UdpSocket> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use cooperation::channel::Identity;
     use cooperation::link::{Caller, INNER_MTU};
     use linux::uplink;
@@ -562,6 +573,7 @@ mod tests {
                 status: RelayStatus::default(),
                 header_bytes: 0,
                 vacated: Slots::default(),
+                replacements: 0,
             };
             let (shared, splices) = (Arc::new(Mutex::new(shared)), Splices::new(Mode::Route, [2; 32]));
             test(&host, Forwarder::new(socket, tun, answerer, allowed, shared, splices, Clock::start()))
@@ -589,6 +601,46 @@ mod tests {
         let Some([taken, refused]) = sent else { return };
         assert_eq!(taken, Ok(()));
         assert!(refused.unwrap_err().contains("another program has brought down or removed"));
+    }
+
+    #[test]
+    fn a_link_that_was_replaced_is_measured_anew() {
+        let lent = with_forwarder(
+            "anew",
+            |_| Lending::new(None, None, None),
+            |_, mut forwarder| {
+                forwarder.courtesy.enter_down((1, Bytes::new()), &[], 1_000_000, Instant::ZERO);
+                forwarder.give_way(Instant::from_millis(100));
+                let before = forwarder.courtesy.lent();
+                lock(&forwarder.shared).replacements += 1;
+                forwarder.give_way(Instant::from_millis(200));
+                (before, forwarder.courtesy.lent())
+            },
+        );
+        assert!(lent.is_none_or(|(before, after)| before > Rate::ZERO && after == Rate::ZERO), "{lent:?}");
+    }
+
+    #[test]
+    fn each_call_of_a_stranger_counts_as_refused() {
+        let refused = with_forwarder(
+            "stranger",
+            |_| Lending::new(None, None, None),
+            |_, mut forwarder| {
+                let [relay, stranger] = [7, 9].map(|secret| Identity::from_secret([secret; 32]));
+                forwarder.socket.set_nonblocking(true).unwrap();
+                let (socket, place) = (UdpSocket::bind("127.0.0.1:0").unwrap(), forwarder.socket.local_addr().unwrap());
+                let calls = (1..=3_u8).map(|number| {
+                    let now = Instant::from_millis(300 * u64::from(number));
+                    let mut caller = Caller::new(stranger.clone(), relay.public(), [number; 32], Duration::ZERO, now);
+                    caller.handle_timeout(now);
+                    socket.send_to(&caller.poll_transmit().unwrap(), place).unwrap();
+                    forwarder.take_datagrams(now);
+                    forwarder.refused_datagrams
+                });
+                calls.collect::<Vec<_>>()
+            },
+        );
+        assert!(refused.is_none_or(|refused| refused == [1, 2, 3]));
     }
 
     #[test]

@@ -52,11 +52,15 @@ const QUEUED_BITS: f64 = 48_000.0;
 /// Maximum decrease per tick, as a part of the used rate; and maximum increase, as a part of all traffic.
 const LESS: f64 = 0.12;
 const MORE: f64 = 0.004;
-/// After a pause, if nothing showed queues: growth factor if the owner lacked nothing, the minimum rate to which it
-/// applies, and the factor if the owner lacked something.
+/// After a pause, if nothing showed queues: growth factor if the owner lacked nothing, and the factor if the owner
+/// lacked something.
 const MORE_UNSEEN: f64 = 1.25;
-const LEAST_UNSEEN_BPS: f64 = 250_000.0;
 const LESS_UNSEEN: f64 = 0.7;
+/// While the capacity is unknown: maximum increase per tick, as a part of the lent rate. It doubles within a second, as
+/// in a slow start.
+const MORE_UNKNOWN: f64 = 0.1;
+/// Minimum rate to which the growth of both applies.
+const LEAST_GROWING_BPS: f64 = 250_000.0;
 /// An owner who gets less than this part of their rate in a pause lacks the rest.
 const LACKS: f64 = 0.9;
 /// Parts of the rate that the owner leaves. At the first, a queue drains fast enough, and lent traffic falls no
@@ -201,6 +205,12 @@ impl Scavenger {
     /// Creates a scavenger for uploads.
     pub fn of_uploads(cap: Option<Rate>) -> Self {
         Self { floor_part: FLOOR_PART_OF_UPLOADS, ..Self::new(cap, None) }
+    }
+
+    /// Forgets all measurements, since the link was replaced.
+    pub fn forget_link(&mut self) {
+        let (floor_part, ticked_at) = (self.floor_part, self.ticked_at);
+        *self = Self { floor_part, ticked_at, ..Self::new(self.cap, self.expected) };
     }
 
     /// Notes that a packet waited in queues for `span`. `is_here`: certainly in this direction.
@@ -357,20 +367,25 @@ impl Scavenger {
         if lacks && self.lent_bps > IDLE_BPS {
             self.allowed_bps = LESS_UNSEEN * self.used_bps();
         } else if !lacks && more_waits {
-            self.allowed_bps = self.allowed_bps.max(MORE_UNSEEN * self.lent_bps.max(LEAST_UNSEEN_BPS));
+            self.allowed_bps = self.allowed_bps.max(MORE_UNSEEN * self.lent_bps.max(LEAST_GROWING_BPS));
         }
     }
 
     fn adapt(&mut self, wait: Duration, more_waits: bool, now: Instant) {
         let target = TARGET.as_secs_f64();
         let off = ((target - wait.as_secs_f64()) / target).clamp(-1.0, 1.0);
-        let left = self.left_bps(now).unwrap_or(0.0);
+        let left = self.left_bps(now);
         if off < 0.0 {
+            // A link that was not full is not full of this either: the path's delay varies.
+            if left.is_none() && !more_waits && self.lent_bps < IDLE_BPS {
+                return;
+            }
             let used = self.used_bps();
-            self.allowed_bps = (used * (1.0 + LESS * off)).max(used.min(DRAINS * left));
+            self.allowed_bps = (used * (1.0 + LESS * off)).max(used.min(DRAINS * left.unwrap_or(0.0)));
         } else if more_waits && !self.pauses.is_backlogged() {
             self.allowed_bps += off * MORE * (self.owner_bps() + self.lent_bps).max(FLOOR_BPS);
-            self.allowed_bps += off * SOON * (SAFE * left - self.allowed_bps).max(0.0);
+            let soon = |left: f64| SOON * (SAFE * left - self.allowed_bps).max(0.0);
+            self.allowed_bps += off * left.map_or(MORE_UNKNOWN * self.lent_bps.max(LEAST_GROWING_BPS), soon);
         }
     }
 
@@ -380,13 +395,14 @@ impl Scavenger {
     }
 
     /// Returns the rate that can be lent now; `None`: unknown, because the owner wants nothing, there is no cap, and
-    /// the link was not full recently.
+    /// the link was never full.
     pub fn spare(&self) -> Option<Rate> {
         if self.active_until.is_some() {
             return Some(Rate::from_bps(self.spare_bps as u64));
         }
-        let capacity = self.capacity.bps(self.ticked_at).map(|bps| Rate::from_bps(bps as u64));
-        let guess = self.expected.filter(|_| !self.capacity.was_known());
+        // An estimate that grows old is no sign of a faster link: destinations would take it for an owner who is done.
+        let capacity = self.capacity.last_bps().map(|bps| Rate::from_bps(bps as u64));
+        let guess = self.expected.filter(|_| capacity.is_none());
         self.cap.into_iter().chain(capacity).chain(guess).min()
     }
 
@@ -536,6 +552,49 @@ mod tests {
                 let spare = spare_after_a_quiet_minute(little_bps, waits_ms);
                 assert!((spare - CAPACITY_BPS).abs() < 0.01 * CAPACITY_BPS, "{little_bps}: {spare}");
             }
+        }
+    }
+
+    /// A link of 16 Mbit/s, of which 10 may be lent, with a path that delays nothing. The owner listens to the radio at
+    /// 1 Mbit/s. A destination downloads in some ticks; in `late`, one packet of it has waited for 30 ms. Returns what
+    /// is lent in each tick, bit/s.
+    fn lent_beside_a_radio(ticks: u64, downloads: impl Fn(u64) -> bool, late: u64) -> Vec<f64> {
+        let mut scavenger = Scavenger::new(Some(Rate::from_mbps(10)), None);
+        let down = |bps: f64| Counters { down_bytes: (bps * TICK.as_secs_f64() / 8.0) as u64, up_bytes: 0 };
+        let mut allowed = None;
+        let tick = |tick: u64| {
+            let may_bps = scavenger.pause_rate().or(allowed).map_or(10e6, |rate: Rate| rate.as_bps() as f64);
+            let lent_bps = if downloads(tick) { may_bps } else { 5e3 };
+            if downloads(tick) || tick == late {
+                scavenger.observe_wait(Duration::from_millis(if tick == late { 30 } else { 0 }), false);
+            }
+            let passed = Passed { all: down(1e6 + lent_bps), lent: down(lent_bps), waits: downloads(tick) };
+            allowed = scavenger.tick(passed, Instant::ZERO + TICK.saturating_mul(tick));
+            lent_bps
+        };
+        (1..=ticks).map(tick).collect()
+    }
+
+    #[test]
+    fn a_download_beside_a_stream_on_a_link_that_was_never_full_is_soon_lent_most() {
+        let lent = lent_beside_a_radio(400, |tick| tick > 200, 0);
+        let most = lent.iter().skip(200).position(|bps| *bps > 5e6);
+        assert!(most.is_some_and(|ticks| ticks < 100), "{most:?}");
+        // It was nothing that filled the link which came late.
+        let lent = lent_beside_a_radio(1_200, |tick| !(400..=1_100).contains(&tick), 1_000);
+        assert!(lent[390] > 9e6 && lent[1_100] > 9e6, "{} {}", lent[390], lent[1_100]);
+    }
+
+    #[test]
+    fn a_link_that_is_not_used_for_long_is_offered_as_before() {
+        let mut scavenger = Scavenger::new(Some(Rate::from_mbps(10)), Some(Rate::from_mbps(20)));
+        for tick in 1..=2_000_u64 {
+            let bps = if tick <= 100 { 1e6 } else { 1e3 };
+            let down = Counters { down_bytes: (bps * TICK.as_secs_f64() / 8.0) as u64, up_bytes: 0 };
+            scavenger.observe_wait(Duration::from_millis(if tick <= 100 { 60 } else { 0 }), false);
+            scavenger.tick(Passed { all: down, lent: down, waits: false }, Instant::ZERO + TICK.saturating_mul(tick));
+            let spare = scavenger.spare().unwrap();
+            assert!(tick < 20 || spare < Rate::from_bps(1_100_000), "tick {tick}: {spare:?}");
         }
     }
 

@@ -224,11 +224,6 @@ pub fn addresses_of(interface: &str) -> Vec<IpAddr> {
     ip_json(&["address", "show", "dev", interface]).unwrap_or_default().iter().flat_map(locals).collect()
 }
 
-/// Returns whether an interface has an address, deprecated or not.
-pub fn has_address(interface: &str, address: IpAddr) -> bool {
-    addresses_of(interface).contains(&address)
-}
-
 /// Returns the octets that the kernel counts before each packet of an interface: an Ethernet header, or nothing.
 pub fn header_bytes(interface: &str) -> u64 {
     const ETHERNET: u64 = 14;

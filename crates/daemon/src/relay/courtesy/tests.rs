@@ -18,6 +18,7 @@ use simulator::{EndpointHost, Simulation, Source};
 use transport::{ConnectionConfig, Endpoint, EndpointConfig};
 use units::{Duration, Instant, Rate};
 
+use super::super::scavenger::TICK;
 use super::*;
 
 const ADDRESSES: [&str; 4] = ["10.1.0.1", "10.1.0.2", "10.1.0.3", "10.1.0.4"];
@@ -160,6 +161,8 @@ enum Owner {
     Nothing,
     /// A stream of constant rate.
     Stream(Rate),
+    /// The same, from before anything is lent.
+    FirstStream(Rate),
     /// A download that begins while lent traffic fills the link.
     Download,
     /// The same, of this many octets.
@@ -174,7 +177,7 @@ enum Owner {
 
 impl Owner {
     const fn is_first(self) -> bool {
-        matches!(self, Self::FirstDownload | Self::FirstUpload)
+        matches!(self, Self::FirstStream(_) | Self::FirstDownload | Self::FirstUpload)
     }
 }
 
@@ -274,8 +277,8 @@ fn serve(mut server: EndpointHost, case: &Case, config: &ConnectionConfig) -> En
         };
         server = server.app(if is_up { transfer.expecting(source) } else { transfer.sending(source) });
     }
-    if let Owner::Stream(rate) = case.owner {
-        server = server.app(stream(SERVER, OWNER, rate, BEGIN_S));
+    if let Owner::Stream(rate) | Owner::FirstStream(rate) = case.owner {
+        server = server.app(stream(SERVER, OWNER, rate, if case.owner.is_first() { 0 } else { BEGIN_S }));
     }
     server = server.app(UdpSink::new(place(SERVER, 9)));
     if case.neighbour { server.app(stream(SERVER, NEIGHBOUR, Rate::from_mbps(40), 0)) } else { server }
@@ -441,6 +444,17 @@ fn a_queue_that_was_full_from_the_start_is_the_owners() {
 }
 
 #[test]
+fn a_download_that_begins_beside_a_stream_is_soon_lent_most() {
+    for cell in cells() {
+        let carries = means(&run(&cell), 20.0, 50.0).all;
+        let owner = Owner::FirstStream(Rate::from_bps(500_000));
+        // From the sixth to the tenth second.
+        let found = means(&run(&Case { owner, seconds: 20, ..cell }), 15.0, 20.0);
+        assert!(found.owner > 0.49 && found.lent > 0.7 * (carries - 0.5), "{cell:?} of {carries}: {found:?}");
+    }
+}
+
+#[test]
 fn an_upload_beside_the_owners_takes_what_they_leave() {
     for cell in &cells()[..2] {
         let cell = Case { lends_up: true, ..*cell };
@@ -477,6 +491,37 @@ fn an_interface_that_was_away_has_not_passed_all_at_once_what_it_counts() {
     }
     courtesy.tick(counted(1_000_000), Instant::from_millis(700));
     assert!(courtesy.scavenger().owner() > Rate::from_mbps(20), "that did pass");
+}
+
+/// A modem comes back in a network whose servers are 60 ms farther away.
+#[test]
+fn the_round_trips_of_a_former_link_are_no_measure_of_the_next() {
+    let mut courtesy = Courtesy::<(), ()>::new(None, None, Some(Counters::default()));
+    let (mut passed, [own, server]) = (Counters::default(), [place(LAPTOP, 40000), place(SERVER, 443)]);
+    let packet = |mut segment: wire::Segment, value: u32, echo: u32| {
+        segment.options.timestamps = Some(wire::Timestamps { value, echo });
+        let mut octets = Vec::new();
+        segment.emit(&mut octets);
+        octets
+    };
+    // 8 Mbit/s.
+    let load_bytes = 100_000;
+    let mut second = |courtesy: &mut Courtesy<(), ()>, second: u32, span_ms: u64| {
+        for tick in second * 10..(second + 1) * 10 {
+            let at = Instant::from_millis(u64::from(tick) * 100);
+            courtesy.sent_up(&packet(wire::Segment::new(own, server), tick + 1, 0), 0, at);
+            let echo = packet(wire::Segment::new(server, own), 9, tick + 1);
+            courtesy.enter_down((), &echo, load_bytes, at + Duration::from_millis(span_ms));
+            passed.down_bytes += load_bytes;
+            courtesy.tick(Some(passed), at + TICK);
+        }
+    };
+    second(&mut courtesy, 0, 30);
+    second(&mut courtesy, 1, 90);
+    assert!(courtesy.scavenger().spare().is_some(), "it was full");
+    courtesy.forget_link();
+    (2..10).for_each(|number| second(&mut courtesy, number, 90));
+    assert_eq!(courtesy.scavenger().spare(), None, "nothing waits there");
 }
 
 #[test]
