@@ -19,6 +19,8 @@ use crate::http::{HEAD_BYTES_MAX, Pace, Refusal, Request, encode_path, parse_req
 const READ_BYTES: u64 = 256 * 1024;
 /// Maximum octets of a refused request that are shown.
 const SHOWN_BYTES_MAX: usize = 100;
+/// Requests answered in a turn, so that a client that sends many at once delays no other.
+const TURN_REQUESTS: usize = 8;
 
 /// Received requests, and the answer that is being sent.
 pub struct Session {
@@ -140,7 +142,7 @@ impl Session {
         Progress::Ends
     }
 
-    /// Receives, answers and sends as much as possible.
+    /// Receives, answers and sends as much as possible in a turn.
     pub fn advance(
         &mut self,
         id: ConnectionId,
@@ -148,6 +150,7 @@ impl Session {
         folder: &mut Folder,
         now: Instant,
     ) -> Progress {
+        let mut answered = 0;
         loop {
             // Answers go first, so a peer that only sends requests occupies neither the memory nor the disk.
             match self.send(id, endpoint, now) {
@@ -159,9 +162,13 @@ impl Session {
             if self.ending {
                 return self.end();
             }
+            if answered == TURN_REQUESTS {
+                return Progress::Again;
+            }
             match self.next_request() {
                 Ok(Some(request)) => {
                     self.active_at = now;
+                    answered += 1;
                     let answer = answer(&request, folder);
                     self.enqueue(answer, &format!("{} {}", request.method.name(), shown(&request.target)));
                 }
