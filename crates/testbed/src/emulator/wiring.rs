@@ -54,12 +54,10 @@ fn wire(network: &mut Network, spec: &LinkSpec, plan: &LinkPlan, seed: u64, para
     let ports = [network.add_port(), network.add_port()];
     let switch = Switch::new();
     let label = |way| Label { seed, link: &spec.between, parallel, way };
-    let mut ways = Ways {
-        up: add_way(network, &spec.way_up(), spec, &switch, label("up"))?,
-        down: add_way(network, &spec.way_down(), spec, &switch, label("down"))?,
-        shared: Vec::new(),
-        entries: [Vec::new(), Vec::new()],
-    };
+    let up = add_way(network, &spec.way_up(), spec, &switch, label("up"))?;
+    let down = add_way(network, &spec.way_down(), spec, &switch, label("down"))?;
+    let down_link = down.len();
+    let mut ways = Ways { up, down, down_link, shared: Vec::new(), entries: [Vec::new(), Vec::new()] };
     spec.middleboxes.iter().for_each(|middlebox| add_middlebox(network, middlebox, plan, &mut ways));
     connect(network, plan, ports, &ways);
     let reads = |spec: &Middlebox| spec.narrow.is_none();
@@ -72,6 +70,8 @@ fn wire(network: &mut Network, spec: &LinkSpec, plan: &LinkPlan, seed: u64, para
 struct Ways {
     up: Vec<VertexId>,
     down: Vec<VertexId>,
+    /// How many of these are the link itself; middleboxes follow.
+    down_link: usize,
     /// Next to the first host, passed in both directions.
     shared: Vec<Stop>,
     /// The ones that drop packets on the way up, and on the way down.
@@ -190,9 +190,10 @@ fn begun(trace: Trace, model: &RateModel, label: Label<'_>) -> Trace {
 /// Adds the nodes of a middlebox: one behind each link, or one that both directions pass.
 fn add_middlebox(network: &mut Network, spec: &Middlebox, plan: &LinkPlan, ways: &mut Ways) {
     let deed = spec.deed().expect("checked when the file was read");
-    for way in [&mut ways.up, &mut ways.down] {
-        way.extend(link_nodes::of_one_way(deed).map(|node| network.add_node(node)));
-    }
+    let mut one_way = || link_nodes::of_one_way(deed).map(|node| network.add_node(node));
+    ways.up.extend(one_way());
+    // Packets in the other direction pass them in the reverse order.
+    ways.down.splice(ways.down_link..ways.down_link, one_way());
     match deed {
         Deed::Overwrite(overwrite) => {
             let node = link_nodes::overwrite(overwrite, plan.ends[0].v4.into());
