@@ -197,6 +197,7 @@ fn packet(octets: Bytes, as_segment: bool) -> Packet {
 mod tests {
     use std::net::SocketAddr;
 
+    use network::Datagram;
     use units::SeqNr;
     use wire::{Flags, Payload, Segment};
 
@@ -262,6 +263,32 @@ mod tests {
         }
     }
 
+    /// A link leads to the hosts behind both of its ends, whose addresses are those of other links.
+    #[test]
+    fn what_is_for_a_host_behind_the_first_one_gets_there() {
+        let overwrite = "{ overwrite = { at = 10, text = 'x' } }";
+        for boxes in [NAT, overwrite, "{ narrow = { size = '1400 B' } }", &format!("{NAT}, {overwrite}")] {
+            let mut between = row(&["", &format!("middleboxes = [{boxes}]")]);
+            for ends in [["10.1.0.1:1", "10.2.1.1:2"], ["[fd00:1::1]:1", "[fd00:2:1::1]:2"]] {
+                let [near, far] = ends.map(|end| end.parse::<SocketAddr>().unwrap());
+                for (device, [src, dst]) in [(2, [near, far]), (3, [far, near])] {
+                    let mut octets = Vec::new();
+                    Datagram { src, dst, payload_len: 9, number: 0 }.emit(&mut octets);
+                    let left = carried(&mut between, device, &[octets.clone()]);
+                    assert_eq!(left, [(5 - device, octets.into())], "{boxes} {src} {dst}");
+                }
+                let [(3, out)] = &carried(&mut between, 2, &[empty(ends)])[..] else { panic!("{boxes} {ends:?}") };
+                let outside = Segment::parse(out).unwrap().src.to_string();
+                let is_translated = boxes.contains("nat") && near.is_ipv4();
+                assert_eq!(outside, if is_translated { "10.2.0.254:20000" } else { ends[0] }, "{boxes}");
+                let [(2, back)] = &carried(&mut between, 3, &[empty([ends[1], &outside])])[..] else {
+                    panic!("{boxes} {ends:?}")
+                };
+                assert_eq!(Segment::parse(back).unwrap().dst, near, "{boxes}");
+            }
+        }
+    }
+
     #[test]
     fn packets_from_the_second_host_pass_middleboxes_in_the_reverse_order() {
         let boxes =
@@ -274,6 +301,24 @@ mod tests {
             let payloads: Vec<usize> =
                 left.iter().map(|(_, octets)| Segment::parse(octets).unwrap().payload.len()).collect();
             assert_eq!(payloads, expected, "from device {device}");
+        }
+    }
+
+    #[test]
+    fn streams_of_both_families_and_behind_a_nat_are_overwritten() {
+        let overwrite = "{ overwrite = { at = 1000, text = 'gateway' } }";
+        for boxes in [overwrite.into(), format!("{NAT}, {overwrite}"), format!("{overwrite}, {NAT}")] {
+            for [near, far] in [["10.1.0.1:1", "10.1.1.1:2"], ["[fd00:1::1]:1", "[fd00:1:1::1]:2"]] {
+                let mut between = row(&[&format!("middleboxes = [{boxes}]")]);
+                let syn = |seq| segment([near, far], Flags::SYN, seq, &[]);
+                let data = |ends, seq| segment(ends, Flags::ACK, seq, &[b'-'; 1200]);
+                let around = |octets: &Bytes| Segment::parse(octets).unwrap().payload.to_bytes().slice(998..1009);
+                let left = carried(&mut between, 0, &[syn(99), data([near, far], 100)]);
+                assert_eq!(around(&left[1].1), "--gateway--", "{boxes} {near}");
+                let near = Segment::parse(&left[1].1).unwrap().src.to_string();
+                let left = carried(&mut between, 1, &[data([far, &near], 100)]);
+                assert_eq!(around(&left[0].1), "-----------", "{boxes} {near}");
+            }
         }
     }
 }
