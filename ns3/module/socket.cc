@@ -181,7 +181,9 @@ int Socket::Listen()
     if (local.family == 0)
         return Fail(ERROR_INVAL);
     AnabranchStatus status = local.port == 0 ? ListenAtAnyPort() : ListenAt(local, listener);
-    if (status == ANABRANCH_STATUS_IN_USE && local.family == 4 && host->YieldIpv4(local.port))
+    // A single address is in use by a socket at this address only.
+    const bool isAny4 = local.family == 4 && IsAny(local);
+    if (status == ANABRANCH_STATUS_IN_USE && isAny4 && host->YieldIpv4(local.port))
         status = ListenAt(local, listener);
     if (status != ANABRANCH_STATUS_OK)
         return Status(status, "anabranch_listen");

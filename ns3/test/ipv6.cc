@@ -234,6 +234,26 @@ CASE(a_socket_of_ipv4_comes_before_one_of_both_families)
     }
 }
 
+CASE(a_socket_that_cannot_listen_takes_ipv4_from_no_other)
+{
+    Network network{Over(test::BOTH), Over(test::BOTH)};
+    anabranch::Install(network.hosts);
+    Receiver one{NewSocket(network, 1)}, both{NewSocket(network, 1)};
+    both.Listen(Any6());
+    const Address ofPath = InetSocketAddress(network.Address(1, 0), test::PORT);
+    one.Listen(ofPath);
+    const Ptr<ns3::Socket> late = NewSocket(network, 1);
+    EXPECT(late->Bind(ofPath) == 0);
+    EXPECT(late->Listen() == -1);
+    EXPECT(late->GetErrno() == ns3::Socket::ERROR_ADDRINUSE);
+    Sender first{NewSocket(network, 0), 1000}, second{NewSocket(network, 0), 1000};
+    first.Connect(ofPath);
+    second.Connect(InetSocketAddress(network.Address(1, 1), test::PORT));
+    RunFor(5);
+    EXPECT_OF(one.received, ==, 1000U);
+    EXPECT_OF(both.received, ==, 1000U);
+}
+
 CASE(calls_with_addresses_of_ipv6_that_cannot_work_are_errors)
 {
     Network network{Over(test::IPV4), Over(test::IPV6)};

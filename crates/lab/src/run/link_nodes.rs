@@ -2,6 +2,7 @@
 
 use core::net::IpAddr;
 
+use bytes::Bytes;
 use network::impairment::{self, Corrupt, Detection, Duplicate};
 use network::middlebox::{self, Edit, EditStream, NarrowHop, OptionKinds, StripOn, StripOptions};
 use network::{LossModel, Network, Node, Queue, VertexId};
@@ -71,9 +72,13 @@ pub fn of_one_way(deed: Deed<'_>) -> Option<Box<dyn Node>> {
     }
 }
 
-/// Creates the element that overwrites octets in the streams of `sender`.
-pub fn overwrite(overwrite: &Overwrite, sender: IpAddr) -> EditStream {
-    EditStream::new(sender, Edit::Overwrite { at: overwrite.at, octets: overwrite.text.clone().into() })
+/// Creates the element that overwrites octets in the streams of `sender`, or of all who send in this direction.
+pub fn overwrite(overwrite: &Overwrite, sender: Option<IpAddr>) -> EditStream {
+    let (at, octets) = (overwrite.at, Bytes::from(overwrite.text.clone()));
+    match sender {
+        Some(sender) => EditStream::new(sender, Edit::Overwrite { at, octets }),
+        None => EditStream::overwriting(at, octets),
+    }
 }
 
 /// Returns `None` if there is nothing to strip.

@@ -57,7 +57,9 @@ fn both_ways(network: &mut Network, link: &scenario::Link, traces: Traces, sourc
     let middleboxes = || link.middleboxes.iter().filter_map(Middlebox::deed);
     for deed in middleboxes() {
         let one_way = match deed {
-            Deed::Overwrite(overwrite) => Some(Box::new(link_nodes::overwrite(overwrite, source)) as Box<dyn Node>),
+            Deed::Overwrite(overwrite) => {
+                Some(Box::new(link_nodes::overwrite(overwrite, Some(source))) as Box<dyn Node>)
+            }
             other => of_one_way(other),
         };
         behind.extend(one_way.map(|node| network.add_node(node)));

@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_part_of_another_url_is_named_as_such() {
-        let folder = folder("other");
+        let folder = folder("other-url");
         let path = folder.join("out");
         interrupted(&path, Some("\"v1\""), b"hel").unwrap();
         let other = PartialFile::open(&path, "http://h/y").unwrap().keep(Parts::Expected).unwrap();

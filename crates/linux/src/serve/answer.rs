@@ -12,7 +12,8 @@ use crate::http::{Judgement, Method, Refusal, Request, Validators, decode_path, 
 pub struct Answer {
     /// Status code.
     pub status: u16,
-    /// Octets of the body of an answer to GET, as in the head; `None` for a page that is made while it is sent.
+    /// Octets of the body of an answer to GET, as in the head; `None` where the head does not say it: for a page that is
+    /// made while it is sent, and for HEAD of any page.
     pub len: Option<u64>,
     /// The head.
     pub head: String,
@@ -117,6 +118,10 @@ fn moved(location: &str) -> Answer {
 /// A folder that fits into one slice has a page of known length.
 fn of_listing(request: &Request, mut listing: Listing) -> Answer {
     let content_type = "Content-Type: text/html; charset=utf-8\r\n";
+    if request.method == Method::Head {
+        // Its length may be left out (RFC 9110 section 8.6): only the whole page tells it.
+        return bare(200, None, content_type.into());
+    }
     let mut page = listing.slice();
     while !page.is_empty() && !listing.is_done() {
         page += &listing.slice();

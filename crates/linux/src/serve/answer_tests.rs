@@ -174,3 +174,36 @@ fn a_large_folder_leaves_others_their_turn() {
         assert_eq!(links, FILES, "HTTP/{version}");
     }
 }
+
+#[test]
+fn many_requests_at_once_leave_others_their_turn() {
+    const REQUESTS: usize = 1000;
+    let folder = digits("pipelined-turns");
+    for (asked, head) in [("GET /digits", "200 "), ("HEAD /", "200 "), ("HEAD /none", "404 ")] {
+        let mut say = |_: &str| {};
+        let mut world = World::new(&folder, Duration::from_secs(60), 1 << 20, &mut say);
+        world.request(&format!("{asked} HTTP/1.1\r\nHost: h\r\n\r\n").repeat(REQUESTS));
+        assert!(world.awaits_turn(), "{asked}: all are answered in one turn");
+        world.pass(Duration::from_secs(1), usize::MAX / 2);
+        let answers = String::from_utf8(world.received).unwrap();
+        let begin: Vec<&str> = answers.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..4]).collect();
+        assert_eq!(begin, [head; REQUESTS], "{asked}");
+    }
+}
+
+/// Only the whole page tells its length, and a HEAD is not worth making it.
+#[test]
+fn the_head_of_a_page_leaves_out_its_length() {
+    let folder = digits("head");
+    let get = exchange(&folder, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    let (head, page) = get.split_once("\r\n\r\n").unwrap();
+    assert_eq!(field(head, "Content-Length"), page.len().to_string());
+    for version in ["1.1", "1.0"] {
+        let fields = "Host: h\r\nConnection: keep-alive\r\n";
+        let answer = exchange(&folder, &format!("HEAD / HTTP/{version}\r\n{fields}\r\n"));
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\n"), "{answer}");
+        assert_eq!(["Content-Length", "Transfer-Encoding"].map(|name| answer.contains(name)), [false; 2], "{answer}");
+        assert_eq!(field(&answer, "Content-Type"), field(head, "Content-Type"));
+        assert_eq!(field(&answer, "Connection"), "keep-alive");
+    }
+}

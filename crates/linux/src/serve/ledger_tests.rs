@@ -45,9 +45,22 @@ fn what_is_refused_is_said() {
     let line = refused("GET /small HTTP/1.1\r\n\r\n".into());
     assert!(line.starts_with("400 GET /small ("), "{line}");
     let line = refused(format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", "a".repeat(100_000)));
-    assert!(line.starts_with(&format!("431 GET /{}... (", "a".repeat(95))), "{line}");
+    assert!(line.starts_with(&format!("431 GET /{}... (", "a".repeat(195))), "{line}");
     let line = refused("\x1b[2J\r\n\r\n".into());
     assert!(line.starts_with("400 %1B[2J ("), "{line}");
+}
+
+/// Lines wait for acknowledgements, which the peer may withhold.
+#[test]
+fn a_line_shows_no_more_than_the_beginning_of_a_long_target() {
+    let line = |target: &str| {
+        said("long", 1 << 20, |world, _| ask(world, &format!("HEAD {target} HTTP/1.0\r\n\r\n"))).concat()
+    };
+    assert_eq!(line(&format!("/{}", "a".repeat(194))), format!("404 HEAD /{} (0 B)", "a".repeat(194)));
+    assert_eq!(line(&format!("/{}", "a".repeat(10_000))), format!("404 HEAD /{}... (0 B)", "a".repeat(194)));
+    let encoded = line(&format!("/{}", "\u{e9}".repeat(5_000)));
+    assert!(encoded.starts_with("404 HEAD /%C3%A9%C3%A9") && encoded.ends_with("%C3%A9... (0 B)"), "{encoded}");
+    assert!(encoded.len() < 250, "{encoded}");
 }
 
 #[test]

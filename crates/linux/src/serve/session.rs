@@ -17,8 +17,10 @@ use crate::http::{HEAD_BYTES_MAX, Pace, Refusal, Request, encode_path, parse_req
 
 /// Octets read from a file at a time.
 const READ_BYTES: u64 = 256 * 1024;
-/// Maximum octets of a refused request that are shown.
-const SHOWN_BYTES_MAX: usize = 100;
+/// Octets of a request that are shown: the line waits in memory until the peer has acknowledged the answer.
+const SHOWN_BYTES_MAX: usize = 200;
+/// Requests answered in a turn, so that a client that sends many at once delays no other.
+const TURN_REQUESTS: usize = 8;
 
 /// Received requests, and the answer that is being sent.
 pub struct Session {
@@ -140,7 +142,7 @@ impl Session {
         Progress::Ends
     }
 
-    /// Receives, answers and sends as much as possible.
+    /// Receives, answers and sends as much as possible in a turn.
     pub fn advance(
         &mut self,
         id: ConnectionId,
@@ -148,6 +150,7 @@ impl Session {
         folder: &mut Folder,
         now: Instant,
     ) -> Progress {
+        let mut answered = 0;
         loop {
             // Answers go first, so a peer that only sends requests occupies neither the memory nor the disk.
             match self.send(id, endpoint, now) {
@@ -159,11 +162,15 @@ impl Session {
             if self.ending {
                 return self.end();
             }
+            if answered == TURN_REQUESTS {
+                return Progress::Again;
+            }
             match self.next_request() {
                 Ok(Some(request)) => {
                     self.active_at = now;
+                    answered += 1;
                     let answer = answer(&request, folder);
-                    self.enqueue(answer, &format!("{} {}", request.method.name(), shown(&request.target)));
+                    self.enqueue(answer, &shown(&format!("{} {}", request.method.name(), request.target)));
                 }
                 Ok(None) => match self.receive(id, endpoint, now) {
                     Ok(true) => {}
@@ -308,21 +315,27 @@ impl Part {
     }
 }
 
-/// Returns a target for display: what a terminal might obey is encoded.
-fn shown(target: &str) -> String {
-    target
-        .chars()
-        .map(|c| if c.is_ascii_graphic() { c.to_string() } else { encode_path(c.to_string().as_bytes()) })
-        .collect()
+/// Returns the beginning of a request's line for display: what a terminal might obey is encoded.
+fn shown(line: &str) -> String {
+    let mut shown = String::new();
+    for c in line.chars() {
+        if shown.len() >= SHOWN_BYTES_MAX {
+            return shown + "...";
+        }
+        if c == ' ' || c.is_ascii_graphic() {
+            shown.push(c);
+        } else {
+            shown += &encode_path(c.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+    shown
 }
 
 /// Returns the first line of an invalid request for display, without the version.
 fn first_line(octets: &[u8]) -> String {
     let octets = octets.trim_ascii_start();
     let line = octets.split(|octet| matches!(octet, b'\r' | b'\n')).next().unwrap_or_default();
-    let end = line.len().min(SHOWN_BYTES_MAX);
-    let words = String::from_utf8_lossy(&line[..end]).split(' ').take(2).map(shown).collect::<Vec<_>>().join(" ");
-    if end < line.len() { format!("{words}...") } else { words }
+    shown(&String::from_utf8_lossy(line).split(' ').take(2).collect::<Vec<_>>().join(" "))
 }
 
 /// Returns octets as a chunk (RFC 9112 section 7.1).

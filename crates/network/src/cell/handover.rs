@@ -40,11 +40,15 @@ impl Handovers {
         self.planned.push((AT_ONCE, ue, site));
     }
 
+    /// Returns the TTI of the next planned handover.
+    pub(crate) fn next_planned(&self) -> Option<u64> {
+        self.planned.last().map(|(tti, ..)| *tti)
+    }
+
     /// Returns the TTI of the next handover or check, if packets wait then.
     pub(crate) fn next_tti(&self) -> Option<u64> {
-        let planned = self.planned.last().map(|(tti, ..)| *tti);
         let look = self.strongest.map(|_| self.look_tti);
-        planned.into_iter().chain(look).min()
+        self.next_planned().into_iter().chain(look).min()
     }
 
     /// Takes the next handover that is due by `tti`: its TTI, the UE, and the site.

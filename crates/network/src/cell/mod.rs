@@ -383,14 +383,14 @@ impl Cell {
         }
     }
 
-    /// Returns the next TTI with an event on the downlink. While all waiting UEs are out of range, only a handover can
-    /// help.
+    /// Returns the next TTI with an event on the downlink. A planned handover is one, as a waiting UE may be out of range
+    /// until then; a check for stronger sites only while all waiting UEs are.
     #[inline]
     fn next_tti(&self) -> Option<u64> {
-        self.radio.next_event().or_else(|| {
-            let tti = self.handovers.next_tti().filter(|_| self.radio.anyone_waits())?;
-            Some(tti.max(self.seen_tti + 1))
-        })
+        let event = self.radio.next_event();
+        let handover = if event.is_some() { self.handovers.next_planned() } else { self.handovers.next_tti() };
+        let handover = handover.filter(|_| self.radio.anyone_waits()).map(|tti| tti.max(self.seen_tti + 1));
+        earlier(event, handover)
     }
 
     /// Returns the next TTI before which a packet may arrive over the wire.

@@ -31,10 +31,11 @@ pub enum Edit {
 /// Edits every stream from one address, as gateways do that rewrite addresses in FTP or SIP.
 ///
 /// TCP checksums are correct afterwards, so only DSS checksums detect the change (RFC 8684 section 3.3.1). Both
-/// directions must pass through the node.
+/// directions must pass through the node, except where it overwrites all streams.
 #[derive(Debug)]
 pub struct EditStream {
-    from: IpAddr,
+    /// `None` for all addresses.
+    from: Option<IpAddr>,
     edit: Edit,
     streams: BTreeMap<(SocketAddr, SocketAddr), Stream>,
 }
@@ -59,11 +60,17 @@ impl Stream {
 impl EditStream {
     /// Edits the streams that `from` sends.
     pub fn new(from: IpAddr, edit: Edit) -> Self {
-        Self { from, edit, streams: BTreeMap::new() }
+        Self { from: Some(from), edit, streams: BTreeMap::new() }
+    }
+
+    /// Overwrites octets from position `at` on in every stream that passes. Only the direction of these streams needs to
+    /// pass.
+    pub fn overwriting(at: u32, octets: Bytes) -> Self {
+        Self { from: None, edit: Edit::Overwrite { at, octets }, streams: BTreeMap::new() }
     }
 
     fn pass(&mut self, segment: &mut Segment) {
-        if segment.src.ip() == self.from {
+        if self.from.is_none_or(|from| segment.src.ip() == from) {
             let flow = (segment.src, segment.dst);
             let start = segment.seq + 1;
             let is_new = |stream: &Stream| stream.start != start;

@@ -1,5 +1,6 @@
 //! Network address and port translation (RFC 4787, RFC 5382 and RFC 5508, as far as hosts notice).
 
+use core::any::Any;
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use bytes::Bytes;
 use units::{Duration, Instant};
 use wire::{IcmpError, ParseError};
 
-use crate::{DropCause, Node, Output, Packet};
+use crate::{DropCause, Gate, Medium, MediumOutput, Node, Output, Packet};
 
 /// The first external port.
 const PORT_FIRST: u16 = 20_000;
@@ -149,6 +150,51 @@ impl Node for Nat {
     }
 }
 
+/// A [`Nat`] in a link. What enters at one gate leaves at the other or is dropped, whatever its addresses.
+#[derive(Debug)]
+pub struct NatEntry {
+    nat: Nat,
+    out: Output,
+}
+
+impl NatEntry {
+    /// The gate towards the hosts whose addresses are translated.
+    pub const INSIDE: Gate = Gate(0);
+    /// The gate towards all others.
+    pub const OUTSIDE: Gate = Gate(1);
+
+    /// Puts `nat` into a link.
+    pub fn new(nat: Nat) -> Self {
+        Self { nat, out: Output::new() }
+    }
+}
+
+impl Medium for NatEntry {
+    fn gates(&self) -> u16 {
+        2
+    }
+
+    fn process(&mut self, packet: Option<(Gate, Packet)>, now: Instant, out: &mut MediumOutput) {
+        let Some((gate, packet)) = packet else { return };
+        let other = if gate == Self::INSIDE { Self::OUTSIDE } else { Self::INSIDE };
+        self.nat.process(Some(packet), now, &mut self.out);
+        self.out.take_forwarded().for_each(|packet| out.forward(other, packet));
+        self.out.take_dropped().for_each(|(packet, cause)| out.discard(gate, packet, cause));
+    }
+
+    fn next_wakeup(&self) -> Option<Instant> {
+        None
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use core::net::Ipv4Addr;
@@ -181,6 +227,23 @@ mod tests {
         let expected =
             [(outside(20_000), SERVER), (outside(20_001), SERVER), (outside(20_000), SERVER), (SERVER, other)];
         assert_eq!(ends, expected);
+    }
+
+    #[test]
+    fn an_entry_passes_packets_on_to_the_other_side() {
+        let mut entry = NatEntry::new(Nat::new(external(), IDLE));
+        let mut out = MediumOutput::new();
+        let outside = SocketAddr::new(external(), 20_000);
+        for (gate, packet) in
+            [(NatEntry::INSIDE, between(CLIENT, SERVER)), (NatEntry::OUTSIDE, between(SERVER, outside))]
+        {
+            entry.process(Some((gate, packet)), Instant::ZERO, &mut out);
+        }
+        let left: Vec<_> = out.take_forwarded().map(|(gate, packet)| (gate, packet.destination())).collect();
+        assert_eq!(left, [(NatEntry::OUTSIDE, Some(SERVER.ip())), (NatEntry::INSIDE, Some(CLIENT.ip()))]);
+        entry.process(Some((NatEntry::OUTSIDE, between(SERVER, outside))), Instant::ZERO + IDLE, &mut out);
+        let dropped: Vec<_> = out.take_dropped().map(|(gate, _, cause)| (gate, cause)).collect();
+        assert_eq!(dropped, [(NatEntry::OUTSIDE, DropCause::NoRoute)]);
     }
 
     /// A connection from outside to an inside address: the inside sees the external address, and its answers find back.

@@ -307,16 +307,17 @@ impl Wlan {
     /// the later of the answer's time-out and DIFS after the channel became idle.
     fn fail(&mut self, sender: u16, out: &mut MediumOutput) {
         let Exchange { outcome, began, idle_from, ends } = self.exchange;
-        let gave_up_waiting = match outcome {
+        // A collision lasts as long as the longest of its frames.
+        let sent = match outcome {
             Outcome::Collided => began + self.unanswered(sender),
             Outcome::Delivered | Outcome::Destroyed => ends,
-        } + answer_timeout();
+        };
         let station = &mut self.stations[usize::from(sender)];
         station.counters.collisions += u64::from(outcome == Outcome::Collided);
         station.counters.errors += u64::from(outcome == Outcome::Destroyed);
-        station.counters.airtime += ends.saturating_since(began);
+        station.counters.airtime += sent.saturating_since(began);
         self.retry(sender, out);
-        self.stations[usize::from(sender)].counts_from = gave_up_waiting.max(idle_from + DIFS);
+        self.stations[usize::from(sender)].counts_from = (sent + answer_timeout()).max(idle_from + DIFS);
     }
 
     /// After a failed attempt, schedules another one or drops the frame (10.3.3).

@@ -324,6 +324,24 @@ fn a_handover_loses_nothing_and_takes_its_time() {
     rig.assert_balanced();
 }
 
+/// The first UE is out of range until its handover, the second pauses for 350 ms after each block.
+#[test]
+fn a_planned_handover_does_not_wait_for_another_ue() {
+    let mut far = UeConfig { site: Some(0), ..UeConfig::at(Place::flat(1e6, 0.0)) };
+    far.handovers = vec![(Instant::from_millis(800), 1)];
+    let slow = UeConfig { max_bit_rate: Some(Rate::from_bps(100_000)), ..UeConfig::at(Place::flat(500.0, 0.0)) };
+    let sites = [0.0, 1e6 + 500.0].map(|x_m| SiteConfig { place: Place::flat(x_m, 0.0) }).into();
+    let ues = vec![far, slow];
+    let mut rig = Rig::new(CellConfig { sites, ues, radio: without_fading(), ..CellConfig::default() });
+    rig.send(0, PAYLOAD, Instant::ZERO);
+    (0..60).for_each(|_| rig.send(1, PAYLOAD, Instant::ZERO));
+    rig.run(Instant::from_secs(3), false);
+    let at = rig.arrived.iter().find(|(_, ue, _)| *ue == Some(0)).map(|(at, ..)| at.as_millis());
+    // 50 ms of interruption, and the way over the air.
+    assert_eq!(at, Some(853));
+    rig.assert_balanced();
+}
+
 #[test]
 fn nothing_is_sent_to_a_ue_that_changes_sites() {
     let mut ue = UeConfig::at(Place::flat(900.0, 0.0));

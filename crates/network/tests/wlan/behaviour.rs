@@ -226,6 +226,23 @@ fn requests_have_seven_attempts_and_frames_after_an_answer_four() {
     }
 }
 
+/// At 6 Mbit/s, the frames take 208 us and 1976 us; the space and the answer take 60 us.
+#[test]
+fn a_frame_that_collides_is_on_the_air_for_its_own_time() {
+    let data_rate = DataRate::new(Rate::from_mbps(6)).unwrap();
+    let counters = |seed| {
+        let mut rig = Rig::new(WlanConfig { data_rate, ..config(3) }, seed);
+        rig.send(0, 1, us(1000));
+        // Both draw a backoff, as the channel is busy. One pair of draws in 16 is equal.
+        rig.send_payload(1, 0, 72, us(1100));
+        rig.send(2, 0, us(1100));
+        rig.run(Instant::from_secs(1), |_, _, _| {});
+        [1, 2].map(|station| rig.wlan().counters(StationId(station)))
+    };
+    let collided = (0..200).map(counters).find(|both| both.iter().all(|one| (one.collisions, one.attempts) == (1, 2)));
+    assert_eq!(collided.unwrap().map(|one| one.airtime.as_micros()), [208 + 268, 1976 + 2036]);
+}
+
 #[test]
 fn long_frames_collide_with_their_request_only() {
     let run = |rts_threshold_bytes| {

@@ -195,40 +195,129 @@ fn packet(octets: Bytes, as_segment: bool) -> Packet {
 
 #[cfg(test)]
 mod tests {
-    use wire::Segment;
+    use std::net::SocketAddr;
+
+    use network::Datagram;
+    use units::SeqNr;
+    use wire::{Flags, Payload, Segment};
 
     use super::*;
 
-    /// What leaves the link at the second host when `octets` enter it at the first.
-    fn carried(middlebox: &str, octets: &[u8]) -> Vec<u8> {
-        let hosts = ["a", "b"].map(|name| format!("[[host]]\nname = '{name}'\n")).concat();
-        let link = format!("[[link]]\nbetween = ['a', 'b']\nmiddleboxes = [{middlebox}]\n");
-        let topology = Topology::parse(&(hosts + &link)).unwrap();
+    /// The network of a row of hosts. Each of `links` has these fields; its devices have two numbers, from 0 on.
+    fn row(links: &[&str]) -> Between {
+        let hosts: String = (0..=links.len()).map(|number| format!("[[host]]\nname = '{number}'\n")).collect();
+        let link = |(number, fields): (usize, &&str)| {
+            format!("[[link]]\nbetween = ['{number}', '{}']\n{fields}\n", number + 1)
+        };
+        let topology = Topology::parse(&(hosts + &links.iter().enumerate().map(link).collect::<String>())).unwrap();
         let mut network = Network::new(topology.seed);
-        let link = &wiring::wire_all(&mut network, &topology, &plan::links(&topology)).unwrap()[0];
-        let ends = link.ports.map(|port| End { port, segments: link.segments }).to_vec();
+        let wired = wiring::wire_all(&mut network, &topology, &plan::links(&topology)).unwrap();
+        let ends_of = |link: &WiredLink| link.ports.map(|port| End { port, segments: link.segments });
+        let ends: Vec<End> = wired.iter().flat_map(ends_of).collect();
         let device_of = ends.iter().enumerate().map(|(index, end)| (end.port, index)).collect();
-        let mut between = Between { network, ends, device_of, tap: None };
-        between.enter(0, octets.to_vec().into(), Instant::ZERO).unwrap();
+        Between { network, ends, device_of, tap: None }
+    }
+
+    /// Lets packets enter at a device. Returns what leaves, each packet with its device.
+    fn carried(between: &mut Between, device: usize, packets: &[Vec<u8>]) -> Vec<(usize, Bytes)> {
+        for octets in packets {
+            between.enter(device, octets.clone().into(), Instant::ZERO).unwrap();
+        }
         while let Some(at) = between.next_event() {
             between.advance(at);
         }
-        let mut left = Vec::new();
-        assert_eq!(between.leave(&mut left, Instant::ZERO).unwrap(), Some(1));
-        left
+        core::iter::from_fn(|| {
+            let mut octets = Vec::new();
+            Some((between.leave(&mut octets, Instant::ZERO).unwrap()?, octets.into()))
+        })
+        .collect()
     }
+
+    /// The octets of an empty segment.
+    fn empty([src, dst]: [&str; 2]) -> Vec<u8> {
+        segment([src, dst], Flags::SYN, 0, &[])
+    }
+
+    fn segment(ends: [&str; 2], flags: Flags, seq: u32, payload: &[u8]) -> Vec<u8> {
+        let [src, dst] = ends.map(|end| end.parse::<SocketAddr>().unwrap());
+        let mut octets = Vec::new();
+        let payload = Payload::from(payload.to_vec());
+        Segment { flags, seq: SeqNr(seq), payload, ..Segment::new(src, dst) }.emit(&mut octets);
+        octets
+    }
+
+    const NAT: &str = "{ nat = { idle_timeout = '60 s' } }";
 
     /// Hosts forward what they get, also in a circle: what ends that is the hop limit.
     #[test]
     fn packets_keep_their_hop_limit() {
-        for [src, dst] in [["10.1.0.1:1", "10.1.1.9:2"], ["[fd00:1::1]:1", "[fd00:1:1::9]:2"]] {
-            let mut octets = Vec::new();
-            Segment::new(src.parse().unwrap(), dst.parse().unwrap()).emit(&mut octets);
+        for ends in [["10.1.0.1:1", "10.1.1.9:2"], ["[fd00:1::1]:1", "[fd00:1:1::9]:2"]] {
+            let mut octets = empty(ends);
             wire::set_hop_limit(&mut octets, 5);
-            for middlebox in ["", "{ strip = { options = ['mptcp'] } }", "{ nat = { idle_timeout = '60 s' } }"] {
-                let left = carried(middlebox, &octets);
-                assert_eq!(wire::hop_limit(&left), Some(5), "{src} {middlebox}");
-                assert!(Segment::parse(&left.into()).is_ok());
+            for middlebox in ["", "{ strip = { options = ['mptcp'] } }", NAT] {
+                let left = carried(&mut row(&[&format!("middleboxes = [{middlebox}]")]), 0, &[octets.clone()]);
+                let [(1, left)] = &left[..] else { panic!("{left:?}") };
+                assert_eq!(wire::hop_limit(left), Some(5), "{ends:?} {middlebox}");
+                assert!(Segment::parse(left).is_ok());
+            }
+        }
+    }
+
+    /// A link leads to the hosts behind both of its ends, whose addresses are those of other links.
+    #[test]
+    fn what_is_for_a_host_behind_the_first_one_gets_there() {
+        let overwrite = "{ overwrite = { at = 10, text = 'x' } }";
+        for boxes in [NAT, overwrite, "{ narrow = { size = '1400 B' } }", &format!("{NAT}, {overwrite}")] {
+            let mut between = row(&["", &format!("middleboxes = [{boxes}]")]);
+            for ends in [["10.1.0.1:1", "10.2.1.1:2"], ["[fd00:1::1]:1", "[fd00:2:1::1]:2"]] {
+                let [near, far] = ends.map(|end| end.parse::<SocketAddr>().unwrap());
+                for (device, [src, dst]) in [(2, [near, far]), (3, [far, near])] {
+                    let mut octets = Vec::new();
+                    Datagram { src, dst, payload_len: 9, number: 0 }.emit(&mut octets);
+                    let left = carried(&mut between, device, &[octets.clone()]);
+                    assert_eq!(left, [(5 - device, octets.into())], "{boxes} {src} {dst}");
+                }
+                let [(3, out)] = &carried(&mut between, 2, &[empty(ends)])[..] else { panic!("{boxes} {ends:?}") };
+                let outside = Segment::parse(out).unwrap().src.to_string();
+                let is_translated = boxes.contains("nat") && near.is_ipv4();
+                assert_eq!(outside, if is_translated { "10.2.0.254:20000" } else { ends[0] }, "{boxes}");
+                let [(2, back)] = &carried(&mut between, 3, &[empty([ends[1], &outside])])[..] else {
+                    panic!("{boxes} {ends:?}")
+                };
+                assert_eq!(Segment::parse(back).unwrap().dst, near, "{boxes}");
+            }
+        }
+    }
+
+    #[test]
+    fn packets_from_the_second_host_pass_middleboxes_in_the_reverse_order() {
+        let boxes =
+            "middleboxes = [{ split = { payload = '500 B' } }, { merge = { payload = '2800 B', hold = '5 ms' } }]";
+        for (device, ends, expected) in
+            [(0, ["10.1.0.1:1", "10.1.1.1:2"], vec![1200]), (1, ["10.1.1.1:2", "10.1.0.1:1"], vec![500, 500, 200])]
+        {
+            let three = [0, 400, 800].map(|at| segment(ends, Flags::ACK, at, &[7; 400]));
+            let left = carried(&mut row(&[boxes]), device, &three);
+            let payloads: Vec<usize> =
+                left.iter().map(|(_, octets)| Segment::parse(octets).unwrap().payload.len()).collect();
+            assert_eq!(payloads, expected, "from device {device}");
+        }
+    }
+
+    #[test]
+    fn streams_of_both_families_and_behind_a_nat_are_overwritten() {
+        let overwrite = "{ overwrite = { at = 1000, text = 'gateway' } }";
+        for boxes in [overwrite.into(), format!("{NAT}, {overwrite}"), format!("{overwrite}, {NAT}")] {
+            for [near, far] in [["10.1.0.1:1", "10.1.1.1:2"], ["[fd00:1::1]:1", "[fd00:1:1::1]:2"]] {
+                let mut between = row(&[&format!("middleboxes = [{boxes}]")]);
+                let syn = |seq| segment([near, far], Flags::SYN, seq, &[]);
+                let data = |ends, seq| segment(ends, Flags::ACK, seq, &[b'-'; 1200]);
+                let around = |octets: &Bytes| Segment::parse(octets).unwrap().payload.to_bytes().slice(998..1009);
+                let left = carried(&mut between, 0, &[syn(99), data([near, far], 100)]);
+                assert_eq!(around(&left[1].1), "--gateway--", "{boxes} {near}");
+                let near = Segment::parse(&left[1].1).unwrap().src.to_string();
+                let left = carried(&mut between, 1, &[data([far, &near], 100)]);
+                assert_eq!(around(&left[0].1), "-----------", "{boxes} {near}");
             }
         }
     }

@@ -8,8 +8,6 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use network::Prefix;
-
 use super::topology::{LinkSpec, Topology};
 
 /// First routing table for packets from the addresses of a link: beyond 253 to 255, which every host has already
@@ -17,8 +15,6 @@ use super::topology::{LinkSpec, Topology};
 const TABLE_FIRST: u32 = 1000;
 /// Prefix length of a link's network.
 pub const V4_LINK_BITS: u8 = 23;
-/// Prefix length of a host's half of it.
-const V4_HALF_BITS: u8 = 24;
 const V6_LINK_BITS: u8 = 47;
 
 /// One end of a link.
@@ -60,19 +56,6 @@ impl LinkPlan {
             v6: Ipv6Addr::new(0xfd00, number, side as u16, 0, 0, 0, 0, 1),
         };
         Self { ends: [end(0), end(1)], mtu: link.mtu }
-    }
-
-    /// Returns the first host's half of the addresses: packets to it go towards that host. Hosts with given addresses
-    /// may share a half; then only the first host's own addresses count.
-    pub fn first_side(&self) -> Vec<Prefix> {
-        let [first, second] = &self.ends;
-        let half = Prefix::new(first.v4.into(), V4_HALF_BITS);
-        let v4 = if half.contains(second.v4.into()) {
-            vec![Prefix::new(first.v4.into(), 32), Prefix::new(self.external(), 32)]
-        } else {
-            vec![half]
-        };
-        v4.into_iter().chain([Prefix::new(first.v6.into(), 48)]).collect()
     }
 
     /// Returns the first host's address as seen from behind a NAT.
@@ -217,19 +200,6 @@ mod tests {
         let end = &row()[0].ends[0];
         assert_eq!(end.addresses(true), [("10.1.0.1".parse().unwrap(), 23), ("fd00:1::1".parse().unwrap(), 47)]);
         assert_eq!(end.addresses(false), [("10.1.0.1".parse().unwrap(), 23)]);
-    }
-
-    #[test]
-    fn a_half_that_both_share_is_the_addresses_of_the_first() {
-        let side = |second: &str| {
-            let addresses = format!("[[link]]\nbetween = ['a', 'b']\naddresses = ['10.9.0.1', '{second}']\n");
-            links_of(&format!("[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n{addresses}"))[0].first_side()
-        };
-        let is_inwards = |side: &[Prefix], host: u8| side.iter().any(|prefix| prefix.contains([10, 9, 0, host].into()));
-        let shared = side("10.9.0.2");
-        assert_eq!([1, 254, 2, 3].map(|host| is_inwards(&shared, host)), [true, true, false, false]);
-        let apart = side("10.9.1.2");
-        assert_eq!([1, 254, 2, 3].map(|host| is_inwards(&apart, host)), [true; 4]);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use lab::run::{link_nodes, read_text};
 use lab::scenario::{Deed, Impairments, Middlebox, NarrowOn, RateModel};
-use network::middlebox::{NarrowEntry, NarrowHop, Nat};
-use network::{Link, LossModel, Network, PortId, Route, Trace, VertexId};
+use network::middlebox::{NarrowEntry, NarrowHop, Nat, NatEntry};
+use network::{Link, LossModel, Network, PortId, Trace, VertexId};
 use units::text::Text;
 use units::{Duration, Prng, Rate};
 
@@ -24,9 +24,8 @@ pub struct WiredLink {
     pub up: Vec<VertexId>,
     /// Vertices from the second host to the first.
     pub down: Vec<VertexId>,
-    /// Vertices that drop packets besides the link itself. On the way up they drop packets that are too large, before
-    /// the link. On the way down they are behind the link, including NATs, which admit only packets of connections from
-    /// inside.
+    /// Vertices that drop packets besides the link itself, before the link on the way up and behind it on the way down:
+    /// narrow hops, and NATs, which admit only packets of connections from inside.
     pub entries: [Vec<VertexId>; 2],
     /// Cuts and restores the link.
     pub switch: Switch,
@@ -54,14 +53,12 @@ fn wire(network: &mut Network, spec: &LinkSpec, plan: &LinkPlan, seed: u64, para
     let ports = [network.add_port(), network.add_port()];
     let switch = Switch::new();
     let label = |way| Label { seed, link: &spec.between, parallel, way };
-    let mut ways = Ways {
-        up: add_way(network, &spec.way_up(), spec, &switch, label("up"))?,
-        down: add_way(network, &spec.way_down(), spec, &switch, label("down"))?,
-        shared: Vec::new(),
-        entries: [Vec::new(), Vec::new()],
-    };
+    let up = add_way(network, &spec.way_up(), spec, &switch, label("up"))?;
+    let down = add_way(network, &spec.way_down(), spec, &switch, label("down"))?;
+    let down_link = down.len();
+    let mut ways = Ways { up, down, down_link, shared: Vec::new(), entries: [Vec::new(), Vec::new()] };
     spec.middleboxes.iter().for_each(|middlebox| add_middlebox(network, middlebox, plan, &mut ways));
-    connect(network, plan, ports, &ways);
+    connect(network, ports, &ways);
     let reads = |spec: &Middlebox| spec.narrow.is_none();
     let segments = spec.middleboxes.iter().any(reads);
     let Ways { up, down, entries, .. } = ways;
@@ -72,13 +69,16 @@ fn wire(network: &mut Network, spec: &LinkSpec, plan: &LinkPlan, seed: u64, para
 struct Ways {
     up: Vec<VertexId>,
     down: Vec<VertexId>,
+    /// How many of these are the link itself; middleboxes follow.
+    down_link: usize,
     /// Next to the first host, passed in both directions.
     shared: Vec<Stop>,
     /// The ones that drop packets on the way up, and on the way down.
     entries: [Vec<VertexId>; 2],
 }
 
-/// Vertices of a middlebox for packets from the side of the first host, and from that of the second.
+/// Where packets enter from the side of the first host, and from that of the second: the gates of a middlebox, or the
+/// same vertex twice.
 #[derive(Clone, Copy)]
 struct Stop {
     first: VertexId,
@@ -92,9 +92,9 @@ impl From<VertexId> for Stop {
     }
 }
 
-/// Puts the shared ones in a row next to the first host. A middlebox with one vertex sends packets for the first host's
-/// half of the addresses back along the row, all others forward.
-fn connect(network: &mut Network, plan: &LinkPlan, ports: [PortId; 2], ways: &Ways) {
+/// Puts the shared ones in a row next to the first host. Each passes packets on to its other side whatever their
+/// addresses: the link may lead to hosts behind either end.
+fn connect(network: &mut Network, ports: [PortId; 2], ways: &Ways) {
     let [first, second] = ports.map(PortId::vertex);
     let (last_up, last_down) = (ways.up[ways.up.len() - 1], ways.down[ways.down.len() - 1]);
     for way in [&ways.up, &ways.down] {
@@ -104,15 +104,8 @@ fn connect(network: &mut Network, plan: &LinkPlan, ports: [PortId; 2], ways: &Wa
         [first.into()].into_iter().chain(ways.shared.iter().copied()).chain([ways.up[0].into()]).collect();
     for neighbours in row.windows(3) {
         let (before, stop, behind) = (neighbours[0].second, neighbours[1], neighbours[2].first);
-        if stop.first != stop.second {
-            network.connect(stop.first, before);
-            network.connect(stop.second, behind);
-            continue;
-        }
-        for inwards in plan.first_side() {
-            network.add_route(stop.first, Route { from: None, to: Some(inwards), via: before });
-        }
-        network.add_route(stop.first, Route { from: None, to: None, via: behind });
+        network.connect(stop.first, before);
+        network.connect(stop.second, behind);
     }
     network.connect(first, row[1].first);
     network.connect(last_up, second);
@@ -187,44 +180,49 @@ fn begun(trace: Trace, model: &RateModel, label: Label<'_>) -> Trace {
     offset.apply(trace, label.prng("trace offset"))
 }
 
-/// Adds the nodes of a middlebox: one behind each link, or one that both directions pass.
+/// Adds the nodes of a middlebox: behind the link of one direction or of each, or next to the first host.
 fn add_middlebox(network: &mut Network, spec: &Middlebox, plan: &LinkPlan, ways: &mut Ways) {
     let deed = spec.deed().expect("checked when the file was read");
-    for way in [&mut ways.up, &mut ways.down] {
-        way.extend(link_nodes::of_one_way(deed).map(|node| network.add_node(node)));
-    }
+    let mut one_way = || link_nodes::of_one_way(deed).map(|node| network.add_node(node));
+    ways.up.extend(one_way());
+    // Packets in the other direction pass them in the reverse order.
+    ways.down.splice(ways.down_link..ways.down_link, one_way());
     match deed {
         Deed::Overwrite(overwrite) => {
-            let node = link_nodes::overwrite(overwrite, plan.ends[0].v4.into());
-            ways.shared.push(network.add_node(Box::new(node)).into());
+            ways.up.push(network.add_node(Box::new(link_nodes::overwrite(overwrite, None))));
         }
         Deed::Narrow(narrow) => {
             let hop = link_nodes::narrow(narrow.narrow());
             if narrow.on != NarrowOn::Down {
-                ways.add_entry(network, hop.clone(), NarrowOn::Up);
+                ways.add_narrow(network, hop.clone(), NarrowOn::Up);
             }
             if narrow.on != NarrowOn::Up {
-                ways.add_entry(network, hop, NarrowOn::Down);
+                ways.add_narrow(network, hop, NarrowOn::Down);
             }
         }
-        Deed::Nat(nat) => {
-            let nat = network.add_node(Box::new(Nat::new(plan.external(), nat.idle_timeout)));
-            ways.shared.push(nat.into());
-            ways.entries[1].push(nat);
-        }
+        Deed::Nat(nat) => ways.add_nat(network, Nat::new(plan.external(), nat.idle_timeout)),
         Deed::Strip(_) | Deed::Split(_) | Deed::Merge(_) | Deed::ShiftDsn(_) => {}
     }
 }
 
 impl Ways {
-    /// Adds a hop that is narrow up or down. It ignores addresses: the link may lead to hosts behind either end.
-    fn add_entry(&mut self, network: &mut Network, hop: NarrowHop, on: NarrowOn) {
+    /// Adds a hop that is narrow up or down.
+    fn add_narrow(&mut self, network: &mut Network, hop: NarrowHop, on: NarrowOn) {
         let entry = network.add_medium(Box::new(NarrowEntry::new(hop)));
         let [outside, link] = [NarrowEntry::OUTSIDE, NarrowEntry::LINK].map(|gate| network.gate(entry, gate));
         let down = on == NarrowOn::Down;
         let (first, second) = if down { (link, outside) } else { (outside, link) };
         self.shared.push(Stop { first, second });
         self.entries[usize::from(down)].push(outside);
+    }
+
+    /// Adds the NAT of the first host.
+    fn add_nat(&mut self, network: &mut Network, nat: Nat) {
+        let entry = network.add_medium(Box::new(NatEntry::new(nat)));
+        let [first, second] = [NatEntry::INSIDE, NatEntry::OUTSIDE].map(|gate| network.gate(entry, gate));
+        self.shared.push(Stop { first, second });
+        self.entries[0].push(first);
+        self.entries[1].push(second);
     }
 }
 
