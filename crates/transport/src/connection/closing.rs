@@ -256,6 +256,9 @@ impl Connection {
             } else {
                 self.reinject_uncarried_head(ReinjectionCause::SubflowEnded);
             }
+            if self.subflows[id].data_fins > 0 {
+                self.repeat_data_fin();
+            }
         }
         let subflow = &self.subflows[id];
         let (local, remote) = (subflow.local(), subflow.remote());
