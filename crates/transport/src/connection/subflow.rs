@@ -402,6 +402,7 @@ impl Subflow {
             ssthresh_bytes: window.ssthresh(),
             in_flight_bytes: self.tcb.in_flight(),
             unsent_bytes: self.tcb.unsent_bytes(),
+            held_bytes: self.tcb.held_bytes(),
             srtt: self.tcb.rtt().srtt(),
             min_rtt: self.tcb.rtt().min(),
             least_rtt: self.tcb.rtt().least(),
