@@ -142,7 +142,7 @@ pub struct SubflowStats {
     pub duplicate_bytes: u64,
     /// When the subflow was established.
     pub established_at: Option<Instant>,
-    /// When the subflow ended.
+    /// When the subflow ended. TIME-WAIT comes after that.
     pub closed_at: Option<Instant>,
 }
 
