@@ -384,6 +384,7 @@ impl Tcb {
     pub(crate) fn change_reserved_options(&mut self, bytes: u32) {
         self.reserved_options = bytes;
         self.update_payload_max();
+        self.window.set_mss(self.payload_max());
     }
 
     /// Returns the next data in order that the connection has not taken.
