@@ -63,11 +63,11 @@ pub(crate) enum Polled {
 }
 
 /// Completes a segment that lacks only SACK blocks: they fill the remaining room, and the segment's window counts as
-/// promised.
+/// promised, unless the peer does not read it.
 #[inline]
 pub(super) fn note_sent(receiver: &mut Receiver, tcb: &mut Tcb, segment: &mut Segment) {
     tcb.add_sack_blocks(segment);
-    if !segment.flags.contains(Flags::SYN) {
+    if !segment.flags.contains(Flags::SYN) && !tcb.is_unread(segment) {
         let announced = u64::from(segment.window) << tcb.rcv_wscale();
         receiver.edge = receiver.edge.max(receiver.stream.next() + announced);
     }

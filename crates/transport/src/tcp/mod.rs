@@ -447,6 +447,13 @@ impl Tcb {
         segment.seq == self.snd_nxt
     }
 
+    /// Whether `segment`, which this TCB has just built, is a probe: it begins before what the peer expects, which drops
+    /// it unread and answers. The ACK on it settles nothing.
+    #[inline]
+    pub(crate) fn is_unread(&self, segment: &Segment) -> bool {
+        segment.seq.before(self.snd_una)
+    }
+
     /// Returns the payload octets of first transmissions, past and still to come.
     pub(crate) fn octets_taken(&self) -> u64 {
         self.counters.sent_bytes + self.unsent_bytes
