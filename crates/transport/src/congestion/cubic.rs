@@ -91,7 +91,7 @@ impl Cubic {
         if !(alpha > 0.0 && alpha <= 1.0) {
             return Err(format!("alpha = {alpha} must be above 0 and at most 1"));
         }
-        Ok(Self { alpha_beyond_q16: q16_from_f64(alpha), ..Self::default() })
+        Ok(Self { alpha_beyond_q16: q16_from_f64(alpha).max(1), ..Self::default() })
     }
 }
 
