@@ -100,11 +100,14 @@ pub struct SubflowStats {
     /// Slow start threshold, octets; `u64::MAX`, which is serialised as none, before the first reduction.
     #[serde(serialize_with = "some_if_reduced")]
     pub ssthresh_bytes: u64,
-    /// Octets in flight.
+    /// Octets in the network: sent, and neither acknowledged (also by SACK) nor deemed lost (`pipe` of RFC 6675).
     pub in_flight_bytes: u64,
     /// Octets given to the subflow that wait for its window. Many only with early binding
     /// ([`crate::era::Binding::Early`]).
     pub unsent_bytes: u64,
+    /// Octets that the subflow holds: those, and all that it has sent and that are not acknowledged, also if deemed lost
+    /// or acknowledged by SACK.
+    pub held_bytes: u64,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
     /// Smallest round-trip time of about the last five minutes. It follows changes of the path.
@@ -139,7 +142,7 @@ pub struct SubflowStats {
     pub duplicate_bytes: u64,
     /// When the subflow was established.
     pub established_at: Option<Instant>,
-    /// When the subflow ended.
+    /// When the subflow ended. TIME-WAIT comes after that.
     pub closed_at: Option<Instant>,
 }
 
@@ -161,6 +164,7 @@ impl SubflowStats {
             ssthresh_bytes: 0,
             in_flight_bytes: 0,
             unsent_bytes: 0,
+            held_bytes: 0,
             srtt: None,
             min_rtt: None,
             least_rtt: None,

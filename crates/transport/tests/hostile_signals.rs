@@ -170,6 +170,9 @@ fn an_identifier_names_one_address_until_it_is_withdrawn() {
         let expected = if heard.is_empty() { 0 } else { 2 };
         assert_eq!(syns(&answers), expected, "{option:?}");
         assert_eq!(answers.iter().any(echoes), !heard.is_empty(), "{option:?}");
+        for _ in 0..2 {
+            assert_eq!(victim.inject(forger.ack(0, victim.now)), [], "nothing is due after {option:?}");
+        }
     }
     assert_alive(&mut victim, &mut forger, id);
 }

@@ -9,6 +9,7 @@ use wire::Segment;
 use wire::mptcp::{AddAddr, AddressId, Dss, MpPrio, MptcpOption};
 
 use crate::forger::Forger;
+use crate::script::{Script, mptcp_config};
 use crate::victim::{self, Victim};
 
 fn config() -> ConnectionConfig {
@@ -154,4 +155,27 @@ fn an_accepted_connection_is_fully_established_and_echoes_addresses_before_any_d
     let answers = victim.inject(bare(&forger, forger.add_addr(3, announced()), &victim));
     assert_eq!(echoes(&answers).len(), 1);
     assert_eq!(confirmations(&victim), 1);
+}
+
+/// MP_CAPABLE with data would need more room than a DSS, so segments grow by four octets once the peer has confirmed
+/// MPTCP. The window counts in these: after a time-out it is one segment, then two (RFC 5681 section 3.1).
+#[test]
+fn the_window_counts_in_segments_of_the_size_that_is_confirmed() {
+    let mut script = Script::connect(mptcp_config());
+    script.expect("S 0 mpc");
+    script.run_until(100);
+    script.inject("SA 0 ack 1 mss 1000 mpc");
+    script.expect("A 1 ack 1 mpc");
+    assert_eq!(script.stats().mss_bytes, 976);
+    script.inject("A 1 ack 1 dack 1");
+    assert_eq!(script.stats().mss_bytes, 980);
+    script.send(980);
+    script.expect("A 1+980 ack 1 dack 1 map 1");
+    script.expect_at(400, "A 1+980 ack 1 dack 1 map 1");
+    assert_eq!(script.stats().cwnd_bytes, 980);
+    script.send(5000);
+    script.expect_nothing();
+    script.run_until(500);
+    script.inject("A 1 ack 981 dack 981");
+    assert_eq!(script.drain(), ["A 981+980 ack 1 dack 1 map 981", "A 1961+980 ack 1 dack 1 map 1961"]);
 }

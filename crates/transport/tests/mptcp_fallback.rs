@@ -111,6 +111,28 @@ fn stripped_on_the_third_ack_of_a_connection_without_data() {
     }
 }
 
+/// Stripped from all that comes back: the client falls back when its first data are acknowledged, and has no data left to
+/// tell the server so. The server, still in MPTCP, learns from the FIN that the client's stream has ended.
+#[test]
+fn the_end_of_a_stream_whose_fallback_the_peer_did_not_hear_of() {
+    let (mut pair, client, server) = stripped(|side, segment| side == Side::Server && !is_syn_ack(segment));
+    pair.client.send(client, pattern(0, 1000), pair.now).unwrap();
+    pair.run_for(Duration::from_millis(100));
+    assert_eq!(fell_back(&pair, client, server), (true, false));
+    pair.server.send(server, pattern(0, 1000), pair.now).unwrap();
+    pair.run_for(Duration::from_millis(100));
+    pair.client.shutdown(client, pair.now).unwrap();
+    pair.run_for(Duration::from_secs(1));
+    assert!(pair.server_events.contains(&Event::PeerFinished(server)));
+    pair.server.send(server, pattern(1000, 1000), pair.now).unwrap();
+    pair.run_for(Duration::from_millis(100));
+    let received = core::iter::from_fn(|| match pair.client.recv(client, usize::MAX, pair.now) {
+        Ok(Received::Data(data)) => Some(data),
+        _ => None,
+    });
+    assert_pattern(&received.collect::<Vec<_>>(), 2000);
+}
+
 /// The first DATA_FINs are lost and neither side has data, so the peer never sent a DSS. The FIN that is then sent as
 /// to a peer that fell back still carries the DATA_FIN for a peer that did not.
 #[test]

@@ -325,6 +325,30 @@ fn the_fastest_path_comes_first() {
 }
 
 /// The full mesh drops the subflows of a removed local address, and uses an added one.
+/// What ends is over for its owner at once: TIME-WAIT, which lasts a minute, is no part of a subflow's life.
+#[test]
+fn a_removed_subflow_has_ended_before_time_wait_is_over() {
+    let (mut pair, client, _) = established(&[10, 10], config());
+    let (id, removed_at) = (SubflowId(1), pair.now);
+    pair.client.remove_subflow(client, id, pair.now).unwrap();
+    pair.run_for(Duration::from_secs(1));
+    let ended = |pair: &Pair| {
+        let stats = pair.client.stats(client).unwrap();
+        stats
+            .subflows
+            .iter()
+            .find(|subflow| subflow.id == id)
+            .map(|subflow| (subflow.state, subflow.closed_at))
+            .unwrap()
+    };
+    let (state, closed_at) = ended(&pair);
+    assert_eq!(state, "TIME-WAIT");
+    let closed_at = closed_at.expect("it has ended");
+    assert!((removed_at..=pair.now).contains(&closed_at), "{closed_at:?}");
+    pair.run_for(Duration::from_secs(120));
+    assert_eq!(ended(&pair), ("CLOSED", Some(closed_at)));
+}
+
 #[test]
 fn local_addresses_come_and_go() {
     let mesh = ConnectionConfig::default();

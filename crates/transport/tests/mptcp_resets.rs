@@ -97,25 +97,66 @@ fn a_connection_whose_subflow_timed_out_waits_as_long_as_said() {
 }
 
 /// Decision 0017: data have the user time-out again once another subflow has joined, and a data-level time-out soon
-/// after that ends nothing.
+/// after that ends nothing; nor does the wait of a closed connection, which began earlier.
 #[test]
 fn data_have_their_time_again_on_a_subflow_that_joined_late() {
-    let user_timeout = Duration::from_secs(25);
-    let config = ConnectionConfig { user_timeout, path_manager: "full-mesh".into(), ..config() };
-    let mut script = Script::connect(config);
-    script.expect("S 0 mpc");
-    script.inject("SA 0 ack 1 mss 1000 sackok mpc");
-    script.expect("A 1 ack 1 mpc");
-    script.inject("A 1 ack 1 dack 1");
-    script.send(500);
-    script.run_until(27_500);
-    let join = script.drain().into_iter().rev().find(|sent| sent.contains("join")).expect("a join");
-    let port = join.split(':').next().unwrap().to_owned();
-    script.inject(&format!("{port}: SA 0 ack 1 mss 1000 sackok join"));
-    script.inject(&format!("{port}: A 1 ack 1 dack 1"));
-    assert!(script.drain().iter().any(|sent| sent.contains("1+500")));
-    script.run_until(40_000);
-    assert_eq!(script.closed(), None);
+    for is_given_up in [false, true] {
+        let user_timeout = Duration::from_secs(25);
+        let config = ConnectionConfig { user_timeout, path_manager: "full-mesh".into(), ..config() };
+        let mut script = Script::connect(config);
+        script.expect("S 0 mpc");
+        script.inject("SA 0 ack 1 mss 1000 sackok mpc");
+        script.expect("A 1 ack 1 mpc");
+        script.inject("A 1 ack 1 dack 1");
+        script.send(500);
+        script.run_until(3_000);
+        if is_given_up {
+            script.close();
+        }
+        script.run_until(27_500);
+        let join = script.drain().into_iter().rev().find(|sent| sent.contains("join")).expect("a join");
+        let port = join.split(':').next().unwrap().to_owned();
+        script.inject(&format!("{port}: SA 0 ack 1 mss 1000 sackok join"));
+        script.inject(&format!("{port}: A 1 ack 1 dack 1"));
+        assert!(script.drain().iter().any(|sent| sent.contains("1+500")));
+        script.run_until(40_000);
+        assert_eq!(script.closed(), None, "closed by its owner: {is_given_up}");
+        script.run_until(27_500 + 2 * 25_000);
+        assert_eq!(script.closed(), Some(CloseReason::TimedOut), "closed by its owner: {is_given_up}");
+    }
+}
+
+/// The stream ends while there is no subflow. Its end leaves with the next one, not with a time-out that has doubled
+/// meanwhile, and is repeated as soon as on any new subflow.
+#[test]
+fn the_end_of_the_stream_leaves_with_the_next_subflow() {
+    let mut script = Script::accepted();
+    script.inject("R 1");
+    script.shutdown();
+    script.run_for(16_000);
+    let flow = script.new_flow();
+    script.inject(&format!("{flow}: S 0 mss 1000 sackok join"));
+    script.expect(&format!("{flow}: SA 0 ack 1 join"));
+    script.inject(&format!("{flow}: A 1 ack 1 join"));
+    script.expect(&format!("{flow}: A 1 ack 1 dack 1 dfin 1"));
+    script.run_for(2000);
+    assert_eq!(script.drain().first(), Some(&format!("{flow}: A 1 ack 1 dack 1 dfin 1")));
+    script.inject(&format!("{flow}: A 1 ack 1 dack 2"));
+    assert!(script.events.iter().any(|event| matches!(event, Event::AllAcknowledged(_))));
+}
+
+/// A subflow that is reset takes the end of the stream with it; another one carries it at once.
+#[test]
+fn the_end_of_the_stream_leaves_a_reset_subflow() {
+    let mut script = Script::accepted();
+    join(&mut script, 1);
+    script.inject("2: A 1 ack 1 dack 1");
+    script.shutdown();
+    let [first] = &script.drain()[..] else { panic!("one segment") };
+    let (used, other) = if first.starts_with("2: ") { ("2: ", "") } else { ("", "2: ") };
+    assert_eq!(*first, format!("{used}A 1 ack 1 dack 1 dfin 1"));
+    script.inject(&format!("{used}R 1"));
+    script.expect(&format!("{other}A 1 ack 1 dack 1 dfin 1"));
 }
 
 /// The side that opened the connection opens the first pair of addresses again, ever more slowly while refused.

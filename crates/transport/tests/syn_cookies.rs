@@ -206,13 +206,23 @@ fn rare_offers_come_back_too() {
     }
 }
 
-/// Without timestamps or a key only the MSS comes back.
+/// Returns what a SYN/ACK agrees to beside the MSS: window scale, SACK and ECN.
+fn agreed(answer: &Segment) -> (Option<u8>, bool, bool) {
+    (answer.options.window_scale, answer.options.sack_permitted, answer.flags.contains(Flags::ECE))
+}
+
+/// Without timestamps or a key only the MSS comes back. What both SYNs offer is agreed (RFC 7323 section 2.2), so the
+/// SYN/ACK offers nothing that the listener will not remember.
 #[test]
 fn without_timestamps_and_mptcp_there_is_the_mss() {
     for (offered, largest) in [(1460, 1460), (1400, 1380), (600, 536), (536, 536), (300, 88), (65535, 1460)] {
-        let mut server = Server::flooded(config());
+        let mut server = Server::flooded(ConnectionConfig { ecn: true, ..config() });
         let mut client = client(Forger { timestamps: false, mss: Some(offered), ..Forger::new(false, 77) });
-        server.answer(&mut client);
+        let mut syn = client.syn(0, server.now);
+        syn.flags |= Flags::ECE | Flags::CWR;
+        let answers = server.play(syn);
+        client.learn(&answers[0]);
+        assert_eq!(agreed(&answers[0]), (None, false, false));
         server.play(client.third_ack(0, server.now));
         let id = server.accept().unwrap();
         server.endpoint.send(id, Payload::from(vec![1; 20_000]), server.now).unwrap();
@@ -396,6 +406,9 @@ fn a_cookie_whose_token_is_taken_offers_no_mptcp() {
     server.play(Segment { flags: Flags::RST, ..first.ack(0, server.now) });
     assert_eq!(server.stats(id).subflows.iter().filter(|subflow| subflow.closed_at.is_none()).count(), 1);
 
+    let tcp_only = client(Forger { timestamps: false, ..Forger::new(true, 79) });
+    let answer = server.answer(&mut tcp_only.clone());
+    assert_eq!((capable(&answer), agreed(&answer)), (None, (None, false, false)), "nothing would bring them back");
     let mut second = client(Forger::new(true, 78));
     assert_eq!(capable(&server.answer(&mut second)), None);
     second.mptcp = false;

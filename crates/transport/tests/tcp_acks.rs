@@ -31,6 +31,18 @@ fn every_second_segment_or_after_a_while() {
     script.silent_until(1000);
 }
 
+/// A probe of a shut window takes the place of no ACK: the peer drops it unread (RFC 9293 section 3.10.7.4).
+#[test]
+fn a_probe_is_no_ack() {
+    let mut script = warmed_up(config());
+    script.inject("A 16001 ack 1 win 0");
+    script.send(1000);
+    script.run_until(390);
+    script.inject("A 16001+100 ack 1 win 0");
+    script.expect_at(400, "A 0 ack 16101");
+    script.expect_at(430, "A 1 ack 16101");
+}
+
 /// The peer's segments define a full segment: here 600 octets, as over a path with a smaller MTU.
 #[test]
 fn a_full_segment_is_the_peers() {

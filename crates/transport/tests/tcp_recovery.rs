@@ -92,9 +92,11 @@ fn recovery_ends_at_its_point() {
     script.run_until(200);
     script.inject("A 1 ack 1 sack 1001-10001");
     script.expect("A 1+1000 ack 1");
+    assert_eq!((script.stats().in_flight_bytes, script.stats().held_bytes), (1000, 10_000), "nine have arrived");
     script.run_until(300);
     script.inject("A 1 ack 10001");
     assert_eq!((script.stats().in_flight_bytes, script.stats().retransmitted_segments), (0, 1));
+    assert_eq!(script.stats().held_bytes, 0);
     assert!(script.stats().cwnd_bytes <= 5000);
     script.silent_until(60_000);
 }

@@ -61,10 +61,7 @@ impl Waiting {
         for path in paths {
             let Some(subflow) = subflows.iter().find(|subflow| subflow.id == path.path) else { continue };
             let limit = match cut.filter(|cut| cut.path == path.path) {
-                Some(cut) => {
-                    let held = subflow.in_flight_bytes + subflow.unsent_bytes;
-                    Some(held.saturating_mul(cut.cwnd) / path.cwnd.max(1))
-                }
+                Some(cut) => Some(subflow.held_bytes.saturating_mul(cut.cwnd) / path.cwnd.max(1)),
                 None => self.limits.get(&path.path).map(|limit| limit * 2),
             };
             match limit.filter(|limit| *limit < LIMIT_END) {
@@ -88,7 +85,9 @@ mod tests {
     const SLOW: SubflowId = SubflowId(1);
 
     fn subflow(id: u16, acked_bytes: u64, unsent_bytes: u64) -> SubflowStats {
-        SubflowStats { acked_bytes, unsent_bytes, in_flight_bytes: 20_000, ..stats(id, 0, 0) }
+        // A loss is being repaired: of the 20,000 octets outstanding, most have arrived.
+        let (in_flight_bytes, held_bytes) = (2_000, 20_000 + unsent_bytes);
+        SubflowStats { acked_bytes, unsent_bytes, in_flight_bytes, held_bytes, ..stats(id, 0, 0) }
     }
 
     fn path(id: u16) -> PathSample {

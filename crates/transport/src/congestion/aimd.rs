@@ -53,7 +53,8 @@ impl Aimd {
         if !(beta > 0.0 && beta < 1.0) {
             return Err(format!("beta = {beta} must be above 0 and below 1; it multiplies the window on a loss"));
         }
-        Ok(Self { alpha_q16: q16_from_f64(alpha), beta_q16: q16_from_f64(beta) })
+        // What 2^-16 cannot tell from a forbidden end of the range is the value next to it.
+        Ok(Self { alpha_q16: q16_from_f64(alpha).max(1), beta_q16: q16_from_f64(beta).clamp(1, ONE_Q16 - 1) })
     }
 
     fn reduced(&self, subflow: SubflowId, paths: Paths<'_>) -> u64 {
@@ -113,5 +114,13 @@ mod tests {
         assert!(Aimd::new(1.0, 1.0).unwrap_err().starts_with("beta = 1 must"));
         assert!(Aimd::new(f64::NAN, 0.5).is_err());
         assert!(Aimd::new(1.0, f64::INFINITY).is_err());
+    }
+
+    /// Values that 2^-16 cannot tell from the ends of their ranges are not these ends.
+    #[test]
+    fn the_ends_of_the_ranges_stay_outside() {
+        let paths = [path(0, 10)];
+        assert!(Aimd::new(1.0, 0.999_999).unwrap().on_loss(&loss(0), Paths(&paths)) < 10_000);
+        assert_ne!(Aimd::new(0.000_001, 0.5).unwrap().on_ack(&ack(0, 1000), Paths(&paths)), WindowStep::ZERO);
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! bw      = the largest of the last 10 rounds' rates, octets delivered / length
-//! rtprop  = the smallest round-trip time of the last 10 s
+//! rtprop  = the smallest round-trip time of the last 10 s, without idle time
 //! bdp     = bw * rtprop
 //!
 //! pacing rate = 0.99 pacing_gain * bw
@@ -169,6 +169,11 @@ impl Rtprop {
         }
     }
 
+    /// Leaves idle time out of the age: a flow that pauses would otherwise begin each burst by sending little.
+    fn leave_out(&mut self, idle: Duration) {
+        self.smallest = self.smallest.map(|(smallest, at)| (smallest, at + idle));
+    }
+
     fn is_old(&self, now: Instant) -> bool {
         self.smallest.is_some_and(|(_, at)| now.saturating_since(at) > RTPROP_AGE_MAX)
     }
@@ -188,7 +193,9 @@ impl CongestionController for Bbr {
     }
 
     fn on_idle(&mut self, subflow: SubflowId, idle: Duration) {
-        self.subflows.get_mut(subflow).rates.leave_out(idle);
+        let flow = self.subflows.get_mut(subflow);
+        flow.rates.leave_out(idle);
+        flow.rtprop.leave_out(idle);
     }
 
     fn on_delivery(&mut self, sample: &DeliverySample) {
@@ -494,6 +501,19 @@ mod tests {
             world.round_of(1000, 100);
         }
         assert_eq!(world.paced().round(), 99.0);
+    }
+
+    /// Bursts that are further apart than rtprop is valid, with round-trip times that vary a little.
+    #[test]
+    fn idle_time_does_not_age_the_round_trip_time() {
+        let mut world = World::probing();
+        world.path.srtt = Some(Duration::from_millis(120));
+        for _ in 0..5 {
+            world.now_ms += 15_000;
+            world.bbr.on_idle(SubflowId(0), Duration::from_secs(15));
+            world.round(100);
+            assert!(matches!(world.state(), State::ProbeBw { .. }), "{:?}", world.state());
+        }
     }
 
     /// The queues of others double the round-trip time: what the path holds is twice what bw and rtprop make of it.

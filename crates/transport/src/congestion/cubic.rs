@@ -24,9 +24,10 @@
 //! The last value is a parameter: RFC 8312, and judging by its behaviour Linux 6.18, keep 9/17 (0.5294) there, which is
 //! less than NewReno gets at random losses.
 //!
-//! Windows are segments in units of 2^-24, time is in ticks of 2^-10 s. Section 4.6's FlightSize is `cwnd` here, which
-//! section 4.6 allows if windows grow only while they are the limit. Section 4.9 (undoing a spurious reduction) needs a
-//! hook that controllers do not have.
+//! Windows are segments in units of 2^-24, time is in ticks of 2^-10 s. When segments change their size, windows keep
+//! their octets, and a new epoch begins. Section 4.6's FlightSize is `cwnd` here, which section 4.6 allows if windows
+//! grow only while they are the limit. Section 4.9 (undoing a spurious reduction) needs a hook that controllers do not
+//! have.
 
 use units::narrow::u64_from;
 use units::{Duration, Instant};
@@ -90,7 +91,7 @@ impl Cubic {
         if !(alpha > 0.0 && alpha <= 1.0) {
             return Err(format!("alpha = {alpha} must be above 0 and at most 1"));
         }
-        Ok(Self { alpha_beyond_q16: q16_from_f64(alpha), ..Self::default() })
+        Ok(Self { alpha_beyond_q16: q16_from_f64(alpha).max(1), ..Self::default() })
     }
 }
 
@@ -103,6 +104,8 @@ struct CubicState {
     cwnd_prior: Option<SegmentsQ24>,
     /// The current stage of congestion avoidance; `None` until its first ACK.
     epoch: Option<Epoch>,
+    /// Size of a segment, octets; zero before the first.
+    mss: u32,
 }
 
 /// One stage of congestion avoidance.
@@ -145,6 +148,7 @@ impl CongestionController for Cubic {
             return WindowStep::ZERO;
         }
         let cwnd = segments(path.cwnd, path);
+        state.adopt_mss(path.mss, cwnd);
         state.running_epoch(ack.now, cwnd).on_ack(ack, path, cwnd, self.alpha_beyond_q16)
     }
 
@@ -152,6 +156,7 @@ impl CongestionController for Cubic {
         let path = paths.get(loss.subflow);
         let cwnd = segments(path.cwnd, path);
         let state = self.subflows.get_mut(loss.subflow);
+        state.adopt_mss(path.mss, cwnd);
         let w_max_before = state.epoch.take().map(|epoch| epoch.w_max).or(state.w_max);
         state.w_max = Some(match w_max_before {
             Some(before) if cwnd < before => mul_div(cwnd, FAST_CONVERGENCE.0, FAST_CONVERGENCE.1),
@@ -164,12 +169,25 @@ impl CongestionController for Cubic {
     fn on_rto(&mut self, subflow: SubflowId, _now: Instant, paths: Paths<'_>) -> u64 {
         let path = paths.get(subflow);
         let cwnd_prior = Some(segments(path.cwnd, path));
-        *self.subflows.get_mut(subflow) = CubicState { w_max: None, cwnd_prior, epoch: None };
+        *self.subflows.get_mut(subflow) = CubicState { w_max: None, cwnd_prior, epoch: None, mss: path.mss };
         reduced(path)
     }
 }
 
 impl CubicState {
+    /// Takes over a changed segment size. The windows stay the same in octets. The curve grows in segments, so it begins
+    /// anew, at the plateau if the present window `cwnd` is beyond it.
+    fn adopt_mss(&mut self, mss: u32, cwnd: SegmentsQ24) {
+        let before = core::mem::replace(&mut self.mss, mss);
+        if before == mss || before == 0 {
+            return;
+        }
+        let rescaled = |window: SegmentsQ24| mul_div(window, before.into(), mss.into());
+        let w_max = self.epoch.take().map(|epoch| epoch.w_max).or(self.w_max);
+        self.w_max = w_max.map(|w_max| rescaled(w_max).max(cwnd));
+        self.cwnd_prior = self.cwnd_prior.map(rescaled);
+    }
+
     /// Leaves idle time out of the epoch (section 5.8), unless its clock stands still anyway.
     fn leave_out(&mut self, idle: Duration) {
         if let Some(epoch) = self.epoch.as_mut().filter(|epoch| epoch.limited_by_application_since.is_none()) {
@@ -390,6 +408,31 @@ mod tests {
         cubic.on_idle(SubflowId(0), Duration::from_secs(20));
         gain(&mut cubic, 70, 31_000);
         assert_close(gain(&mut cubic, 70, 32_000), 0.37434, 2e-4);
+    }
+
+    /// A path that had little room in its packets: 480 octets. After a loss at 48,000 octets, packets have room for
+    /// 1428. In these, W_max is 33.613 and the window 23.529, K = cbrt(10.084 / 0.4) = 2.9322 s, and 0.6 s later W_cubic
+    /// is 33.613 - 0.4 * 2.3322^3 = 28.539: (28.539 - 23.529) / 23.529 = 0.2129.
+    #[test]
+    fn larger_segments_do_not_make_the_window_leap() {
+        let mut cubic = Cubic::default();
+        let view = |mss: u32, cwnd: u64| PathView { mss, cwnd, ..path(0, 0) };
+        assert_eq!(cubic.on_loss(&loss(0), Paths(&[view(480, 48_000)])), 33_600);
+        cubic.on_ack(&ack_at(0, 480, 0), Paths(&[view(480, 33_600)]));
+        cubic.on_ack(&ack_at(0, 1428, 2000), Paths(&[view(1428, 33_600)]));
+        let step = cubic.on_ack(&ack_at(0, 1428, 2500), Paths(&[view(1428, 33_600)]));
+        assert_close(step.as_q16() as f64 / 65_536.0 / 1428.0, 0.2129, 1e-3);
+    }
+
+    /// On the plateau of 100,000 octets, segments shrink from 1000 to 850 octets: the window, now of 117.647 segments,
+    /// is still on the plateau. 2.1 s later W_cubic has gained 0.4 * 2.1^3 = 3.704: 3.704 / 117.647 = 0.0315.
+    #[test]
+    fn smaller_segments_do_not_stop_the_window() {
+        let mut cubic = after_a_loss_at_100();
+        let small = [PathView { mss: 850, cwnd: 100_000, ..path(0, 0) }];
+        cubic.on_ack(&ack_at(0, 850, 4217), Paths(&small));
+        let step = cubic.on_ack(&ack_at(0, 850, 6217), Paths(&small));
+        assert_close(step.as_q16() as f64 / 65_536.0 / 850.0, 0.0315, 1e-3);
     }
 
     #[test]

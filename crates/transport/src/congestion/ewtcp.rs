@@ -34,7 +34,7 @@ impl Ewtcp {
         if !(0.0..=1.0).contains(&a) {
             return Err(format!("a = {a} must be between 0 and 1; 0 stands for 1/K^2"));
         }
-        Ok(Self { a_q16: (a > 0.0).then(|| q16_from_f64(a)) })
+        Ok(Self { a_q16: (a > 0.0).then(|| q16_from_f64(a).max(1)) })
     }
 
     fn per_window_q16(&self, mss: u32, subflows: u64) -> u64 {
@@ -88,5 +88,12 @@ mod tests {
         assert_eq!(Ewtcp::new(0.5).unwrap().on_ack(&ack(0, 1000), Paths(&paths)), WindowStep::from_bytes(50));
         assert!(Ewtcp::new(1.5).unwrap_err().starts_with("a = 1.5 must"));
         assert!(Ewtcp::new(f64::NAN).is_err());
+    }
+
+    /// A value that 2^-16 cannot tell from zero is not zero.
+    #[test]
+    fn the_smallest_gain_is_one() {
+        let paths = [path(0, 10)];
+        assert_ne!(Ewtcp::new(0.000_001).unwrap().on_ack(&ack(0, 1000), Paths(&paths)), WindowStep::ZERO);
     }
 }

@@ -159,6 +159,16 @@ impl Addresses {
         self.due.get_or_insert_default()
     }
 
+    /// Adds an echo to send. Returns false if too many are owed already.
+    fn owe_echo(&mut self, echo: AddAddr) -> bool {
+        let echoes = &mut self.more_due().echoes;
+        let has_room = echoes.len() < ECHOES_MAX;
+        if has_room {
+            echoes.push_back(echo);
+        }
+        has_room
+    }
+
     pub(super) fn next_timeout(&self) -> Instant {
         self.announcements.iter().map(|announcement| announcement.next_at).fold(self.wake_at, Instant::min)
     }
@@ -330,9 +340,7 @@ impl Connection {
         let mut named = self.addresses.remote.iter().filter(|(id, _)| *id == address_id);
         let is_another = named.any(|(_, known)| known.ip() != remote.ip());
         let is_known = self.addresses.remote.contains(&(address_id, remote));
-        let echoes = &mut self.addresses.more_due().echoes;
-        if !is_another && echoes.len() < ECHOES_MAX {
-            echoes.push_back(AddAddr { hmac: None, ..*add });
+        if !is_another && self.addresses.owe_echo(AddAddr { hmac: None, ..*add }) {
             self.subflows[id].tcb.demand_fresh_ack();
         }
         // A peer that knows our keys is fully established.

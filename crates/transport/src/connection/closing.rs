@@ -219,15 +219,13 @@ impl Connection {
 
     fn retire_subflows(&mut self, host: &mut Host, now: Instant) {
         for id in self.subflows.ids() {
-            if self.subflows[id].is_finished() && !self.subflows[id].retired {
+            if self.subflows[id].is_finished() && !self.subflows[id].is_retired() {
                 self.retire(id, host, now);
             }
             let subflow = &self.subflows[id];
             if subflow.tcb.is_over() {
                 host.release(&Tuple { local: subflow.local(), remote: subflow.remote() });
-                let mut stats = subflow.stats();
-                stats.closed_at = Some(now);
-                self.remember(stats);
+                self.remember(subflow.stats());
                 self.subflows.remove(id);
             }
         }
@@ -248,13 +246,16 @@ impl Connection {
 
     /// Retires subflow `id`, which can carry nothing any more.
     fn retire(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
-        self.subflows[id].retired = true;
+        self.subflows[id].retired_at = Some(now);
         if self.is_mptcp() && !self.is_closed() {
             self.reinject_from(id, ReinjectionCause::SubflowEnded);
             if self.config.suspension {
                 self.reinject_uncarried_head_of(id);
             } else {
                 self.reinject_uncarried_head(ReinjectionCause::SubflowEnded);
+            }
+            if self.subflows[id].data_fins > 0 {
+                self.repeat_data_fin();
             }
         }
         let subflow = &self.subflows[id];
@@ -272,7 +273,7 @@ impl Connection {
         if self.is_closed() {
             return;
         }
-        let is_left = |subflow: &Subflow| !subflow.retired;
+        let is_left = |subflow: &Subflow| !subflow.is_retired();
         if self.is_fully_established() && self.is_worth_rejoining(reason) {
             if !self.subflows.iter().any(|subflow| subflow.admitted && is_left(subflow)) {
                 self.await_subflow(reason, now);

@@ -41,7 +41,7 @@ impl Connection {
     /// Subflow and data stream are the same in both directions: nothing was sent or received on another subflow, or out
     /// of data order. A peer that has fallen back can be followed.
     fn streams_coincide(&self) -> bool {
-        let Some(subflow) = self.subflows.first().filter(|subflow| subflow.admitted && !subflow.retired) else {
+        let Some(subflow) = self.subflows.first().filter(|subflow| subflow.admitted && !subflow.is_retired()) else {
             return false;
         };
         let sent = self.sender.next.since(self.sender.first);

@@ -502,10 +502,9 @@ impl Connection {
         }
         let (local, remote) = (subflow.local(), subflow.remote());
         if self.awaits_subflow() {
-            // The data have as long as before on the new subflow (decision 0017).
-            self.sender.stalled_since = now;
+            self.orphan_timer = Instant::FAR_FUTURE;
+            self.start_anew(now);
         }
-        self.orphan_timer = Instant::FAR_FUTURE;
         self.reinject_from_stale();
         self.with_paths(id, |congestion, paths| congestion.subflow_added(id, paths));
         host.events.push_back(Event::SubflowEstablished { connection: self.id, subflow: id, local, remote });

@@ -485,7 +485,7 @@ impl Connection {
 
     /// Number of subflows that can still carry something, as limits and views count them.
     fn active_subflows(&self) -> usize {
-        self.subflows.iter().filter(|subflow| !subflow.retired).count()
+        self.subflows.iter().filter(|subflow| !subflow.is_retired()).count()
     }
 
     /// The connection and its subflows have ended: nothing is left to do.

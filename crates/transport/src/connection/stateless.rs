@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use units::{Instant, SeqNr};
-use wire::Segment;
 use wire::mptcp::{Experimental, MptcpOption};
+use wire::{Flags, Segment};
 
 use super::handshake::{answering_capable, offered_capable};
 use super::receiver_centric::offers_receiver_centric;
@@ -31,6 +31,12 @@ pub(crate) fn answer_statelessly(syn: &Segment, config: &Arc<ConnectionConfig>, 
         if config.receiver_centric.is_some() && offers_receiver_centric(syn) {
             answer.options.mptcp.push(MptcpOption::Experimental(Experimental::receiver_centric_offer()));
         }
+    }
+    if answer.options.timestamps.is_none() && answer.options.mptcp.is_empty() {
+        // Nothing will bring back what the SYN offered, and what both SYNs offer the client would use.
+        answer.options.window_scale = None;
+        answer.options.sack_permitted = false;
+        answer.flags.0 &= !Flags::ECE.0;
     }
     answer
 }

@@ -66,8 +66,8 @@ pub(crate) struct Subflow {
     pub(crate) prio_told: Option<Ticket>,
     /// The controller and the path manager know the subflow.
     pub(crate) admitted: bool,
-    /// The controller and the path manager know that the subflow has ended.
-    pub(crate) retired: bool,
+    /// When the controller and the path manager learnt that the subflow has ended.
+    pub(crate) retired_at: Option<Instant>,
     /// The subflow is being closed and takes no new data.
     pub(crate) closing: bool,
     /// Options for a RST that will be sent.
@@ -115,7 +115,7 @@ impl Subflow {
             prio_due: false,
             prio_told: None,
             admitted: false,
-            retired: false,
+            retired_at: None,
             closing: false,
             reset_options: Vec::new(),
             close_reason: None,
@@ -186,9 +186,14 @@ impl Subflow {
         self.suspension.map_or(0, |suspension| suspension.rank(una))
     }
 
+    /// Whether the controller and the path manager know that it has ended.
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired_at.is_some()
+    }
+
     /// Whether the controller knows it, and has not been told of its end.
     pub(crate) fn is_controlled(&self) -> bool {
-        self.admitted && !self.retired
+        self.admitted && !self.is_retired()
     }
 
     /// It has nothing outstanding and gets no data while others can carry them. Its window dates from its last data,
@@ -402,6 +407,7 @@ impl Subflow {
             ssthresh_bytes: window.ssthresh(),
             in_flight_bytes: self.tcb.in_flight(),
             unsent_bytes: self.tcb.unsent_bytes(),
+            held_bytes: self.tcb.held_bytes(),
             srtt: self.tcb.rtt().srtt(),
             min_rtt: self.tcb.rtt().min(),
             least_rtt: self.tcb.rtt().least(),
@@ -419,7 +425,7 @@ impl Subflow {
             received_bytes: counters.received_bytes,
             duplicate_bytes: counters.duplicate_bytes,
             established_at: self.established_at,
-            closed_at: None,
+            closed_at: self.retired_at,
         }
     }
 }

@@ -126,6 +126,22 @@ impl Connection {
         self.sender.data_fin.is_some() && matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
     }
 
+    /// A connection that had no subflow has one again. The rest of the stream has as long as before on it (decision
+    /// 0017), and is repeated as soon as on any other.
+    pub(super) fn start_anew(&mut self, now: Instant) {
+        self.sender.backoff = 0;
+        self.limit_wait(now);
+        self.rearm_data_timer(now);
+        self.repeat_data_fin();
+    }
+
+    /// Sends the DATA_FIN again if nothing else is outstanding. One that ended data goes with these.
+    pub(super) fn repeat_data_fin(&mut self) {
+        if self.is_data_fin_outstanding() && self.sender.buffer.start() == self.sender.next {
+            self.send_data_fin();
+        }
+    }
+
     /// Starts the data-level timer for a DATA_FIN without data, which no transmission of data covers.
     pub(super) fn arm_data_timer_for_fin(&mut self, now: Instant) {
         if self.data_timer == Instant::FAR_FUTURE && self.is_data_fin_outstanding() {

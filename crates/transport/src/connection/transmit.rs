@@ -63,11 +63,11 @@ pub(crate) enum Polled {
 }
 
 /// Completes a segment that lacks only SACK blocks: they fill the remaining room, and the segment's window counts as
-/// promised.
+/// promised, unless the peer does not read it.
 #[inline]
 pub(super) fn note_sent(receiver: &mut Receiver, tcb: &mut Tcb, segment: &mut Segment) {
     tcb.add_sack_blocks(segment);
-    if !segment.flags.contains(Flags::SYN) {
+    if !segment.flags.contains(Flags::SYN) && !tcb.is_unread(segment) {
         let announced = u64::from(segment.window) << tcb.rcv_wscale();
         receiver.edge = receiver.edge.max(receiver.stream.next() + announced);
     }
@@ -221,7 +221,12 @@ impl Connection {
         self.receiver.fail_due.take_if(|dsn| carry(&MptcpOption::Fail(MpFail { dsn: *dsn }), segment, tcb));
         if !self.is_mptcp() {
             if self.receiver.acknowledges_data {
-                segment.options.mptcp.push(MptcpOption::Dss(self.signal_of(self.receiver.stream.next())));
+                // A peer that has not heard of the fallback takes a mere FIN for the end of the subflow.
+                let is_unheard = self.sender.infinite_mapping_due.is_some();
+                let fin = self.sender.data_fin.filter(|_| is_unheard && self.ends_with(segment));
+                let signal = fin.map_or_else(Dss::default, |fin| self.data_fin_signal(fin));
+                let Dss { data_ack, .. } = self.signal_of(self.receiver.stream.next());
+                segment.options.mptcp.push(MptcpOption::Dss(Dss { data_ack, ..signal }));
             }
             return;
         }

@@ -384,6 +384,7 @@ impl Tcb {
     pub(crate) fn change_reserved_options(&mut self, bytes: u32) {
         self.reserved_options = bytes;
         self.update_payload_max();
+        self.window.set_mss(self.payload_max());
     }
 
     /// Returns the next data in order that the connection has not taken.
@@ -444,6 +445,13 @@ impl Tcb {
     #[inline]
     pub(crate) fn is_fresh(&self, segment: &Segment) -> bool {
         segment.seq == self.snd_nxt
+    }
+
+    /// Whether `segment`, which this TCB has just built, is a probe: it begins before what the peer expects, which drops
+    /// it unread and answers. The ACK on it settles nothing.
+    #[inline]
+    pub(crate) fn is_unread(&self, segment: &Segment) -> bool {
+        segment.seq.before(self.snd_una)
     }
 
     /// Returns the payload octets of first transmissions, past and still to come.

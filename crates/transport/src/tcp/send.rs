@@ -476,8 +476,10 @@ impl Tcb {
             segment.options.timestamps = Some(state.stamp(now));
             state.on_ack_sent(segment.ack);
         }
-        self.ack_policy.on_sent(self.is_fresh(segment));
-        self.timers.stop(Timer::DelayedAck);
+        if !self.is_unread(segment) {
+            self.ack_policy.on_sent(self.is_fresh(segment));
+            self.timers.stop(Timer::DelayedAck);
+        }
     }
 
     /// Whether SACK blocks wait for an ACK.
@@ -486,10 +488,10 @@ impl Tcb {
         self.negotiated.sack && self.receive.has_sack_blocks()
     }
 
-    /// Fills the option space that is left with SACK blocks.
+    /// Fills the option space that is left with SACK blocks, if the peer will read them.
     #[inline]
     pub(crate) fn add_sack_blocks(&mut self, segment: &mut Segment) {
-        if self.has_blocks_to_report() {
+        if self.has_blocks_to_report() && !self.is_unread(segment) {
             self.add_blocks(segment);
         }
     }
