@@ -349,6 +349,7 @@ impl Proxy {
             if let Some(server) = &mut session.server {
                 server.other_family.forget(ip);
                 server.held_back.forget(ip);
+                server.harm.forget(ip);
                 server.lacks.retain(|lack| !lack.is_over(ip));
             }
         }
