@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
+use std::sync::Arc;
 
 use linux::Result;
 use linux::clock::{Clock, Jump, Jumps, Times};
@@ -18,7 +19,6 @@ use super::rates::Rates;
 use super::{ProxyHost, Shared};
 use crate::doctor::POINTER;
 use crate::lock;
-use crate::proxy::choice;
 use crate::proxy::silence::Unheard;
 
 /// How often the selection and the clocks are checked.
@@ -219,7 +219,7 @@ impl Keeper {
         if is_news && lock(&self.roster).used().is_empty() {
             warn!("no uplink is left: new connections are refused; MPTCP connections wait a minute for an uplink");
         }
-        self.change(addresses.unwrap_or_default(), Vec::new())
+        change(addresses.unwrap_or_default(), &self.roster, &self.remote)
     }
 
     fn usable(&mut self, uplink: Uplink) -> Result<()> {
@@ -243,11 +243,10 @@ impl Keeper {
         let was_lost = entry.lost.is_some();
         // The plumbing leaves out a family that the kernel cannot forward.
         let differ = entry.replace(self.plumbing.paths()[index].uplink.clone(), &there);
-        let used = roster.used_of(index).into_iter().filter(|uplink| differ.contains(&uplink.ip)).collect();
         let what = roster.news_of(index, was_lost);
         drop(roster);
         info!(uplink = name, "{name} {what}");
-        self.change(differ, used)
+        change(differ, &self.roster, &self.remote)
     }
 
     /// Starts to use an interface that the user has not named.
@@ -272,15 +271,15 @@ impl Keeper {
         }
         let mut roster = lock(&self.roster);
         roster.admit(index, &self.plumbing.paths()[index]);
-        let (entry, used) = (roster.entries[index].clone(), roster.used_of(index));
+        let own = roster.entries[index].addresses.clone();
         let what = roster.news_of_new(index);
         drop(roster);
         info!(uplink = name, "{name} {what} (anabranch join set {name}=TIER changes that)");
-        let (addresses, called) = (entry.addresses.clone(), name.to_owned());
+        let (addresses, called) = (own.clone(), name.to_owned());
         self.remote.call(move |host, _| {
             host.with_app_mut(|proxy, _| addresses.iter().for_each(|ip| proxy.hand_over(*ip, &called)));
         })?;
-        self.change(entry.addresses, used)
+        change(own, &self.roster, &self.remote)
     }
 
     /// Returns the uplink whose place a newcomer takes: among those that may be forgotten, the one that has been gone
@@ -390,17 +389,21 @@ impl Keeper {
         debug!("other uplinks now carry data for the target bit rate");
         super::retier(Vec::new(), &self.roster, &self.remote)
     }
+}
 
-    /// Ends what runs over `addresses`, and starts to use `used`.
-    fn change(&self, addresses: Vec<IpAddr>, used: Vec<choice::Uplink>) -> Result<()> {
-        self.remote.call(move |host, now| {
-            host.with_app_mut(|proxy, endpoint| {
-                addresses.iter().for_each(|ip| proxy.remove_uplink(*ip, endpoint, now));
-                used.iter().for_each(|uplink| proxy.add_uplink(*uplink, endpoint, now));
-                proxy.strand_all(endpoint, now);
-            });
-        })
-    }
+/// Ends what runs over `addresses`, and starts to use those that may be used now.
+fn change(addresses: Vec<IpAddr>, roster: &Shared, remote: &Remote<ProxyHost>) -> Result<()> {
+    let shared = Arc::clone(roster);
+    remote.call(move |host, now| {
+        // Read on the driver's thread, so that a tier which was set in the meantime holds.
+        let used = lock(&shared).used();
+        host.with_app_mut(|proxy, endpoint| {
+            addresses.iter().for_each(|ip| proxy.remove_uplink(*ip, endpoint, now));
+            let used = used.iter().filter(|uplink| addresses.contains(&uplink.ip));
+            used.for_each(|uplink| proxy.add_uplink(*uplink, endpoint, now));
+            proxy.strand_all(endpoint, now);
+        });
+    })
 }
 
 /// Reports that changes of uplinks are not seen for now.
@@ -510,7 +513,76 @@ pub fn note_blindness(is_blind: &mut bool, watch: &mut Watch, seen: Result<()>) 
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::sync::Mutex;
+    use std::thread;
+
+    use host::{Alone, EndpointHost};
+    use linux::ability::{Needs, rehearse};
+    use linux::attachment::MTU;
+    use linux::driver::Driver;
+    use linux::netns::Keeper as Namespaces;
+    use linux::tun::{Tun, TunConfig};
+    use linux::uplink::{EnginePath, Way};
+    use transport::{Endpoint, EndpointConfig};
+
+    use super::super::roster::Roster;
     use super::*;
+    use crate::proxy::choice::Tier;
+    use crate::proxy::{Proxy, ProxyConfig};
+
+    /// Returns a roster of usb0 and usb1, which are there, and the engine's address of each.
+    fn roster() -> (Shared, [IpAddr; 2]) {
+        let engine = ["10.99.0.2", "10.99.0.3"].map(|ip| ip.parse::<IpAddr>().unwrap());
+        let path = |index: usize| {
+            let way = Way { address: "192.168.42.10".parse().unwrap(), prefix_len: 24, gateway: None };
+            let uplink = Uplink { v4: Some(way), ..Uplink::absent(&format!("usb{index}")).unwrap() };
+            EnginePath { addresses: vec![engine[index]], uplink }
+        };
+        let roster = Roster::new("anabranch0", Path::new("/state"), &[path(0), path(1)], &[Tier::Primary; 2]);
+        (Arc::new(Mutex::new(roster)), engine)
+    }
+
+    /// Calls `test` with a driver, whose host is a proxy without uplinks, in a namespace.
+    fn with_a_driver(name: &str, test: impl FnOnce(Driver<ProxyHost>, ProxyHost) + Send) {
+        if let Err(lacking) = rehearse(Needs { kernel_mptcp: false, programs: &[] }) {
+            return crate::left_out::leave_out(name, lacking);
+        }
+        let mut namespaces = Namespaces::start().unwrap();
+        let host = namespaces.create(&format!("join-{}-{name}", std::process::id())).unwrap();
+        let run = || {
+            let config = TunConfig { name: "anabranch0".into(), mtu: MTU, offload: false, addresses: Vec::new() };
+            let tun = Tun::open(&config).unwrap();
+            let proxy = ProxyConfig::new("127.0.0.1:0".parse().unwrap());
+            let proxy = Proxy::new(proxy, &[], || {}, |_| {}).unwrap();
+            let endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
+            test(Driver::new(tun, MTU).unwrap(), EndpointHost::with_app(endpoint, Alone, proxy));
+        };
+        host.run(run).unwrap();
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the other thread works in real time")]
+    fn a_tier_that_is_set_while_the_driver_is_busy_holds() {
+        with_a_driver("set", |mut driver, mut host| {
+            let (roster, addresses) = roster();
+            let (remote, stop) = (driver.remote().unwrap(), Stop::new().unwrap());
+            let end = stop.handle().unwrap().on_drop();
+            thread::scope(|scope| {
+                let change = scope.spawn(|| {
+                    let _end = end;
+                    change(addresses.to_vec(), &roster, &remote).unwrap();
+                });
+                // The change is under way, and waits for the driver.
+                thread::sleep(core::time::Duration::from_millis(50));
+                lock(&roster).set_tier("usb0", Tier::Never).unwrap();
+                driver.run(&mut host, &stop).unwrap();
+                change.join().unwrap();
+            });
+            let has = host.with_app_mut(|_, endpoint| addresses.map(|ip| endpoint.has_local_address(ip)));
+            assert_eq!(has, [false, true]);
+        });
+    }
 
     #[test]
     fn each_second_is_due_however_often_something_else_happens() {
