@@ -23,7 +23,8 @@ use crate::{Error, Result};
 pub const PREFIX: &str = "via-";
 /// Maximum octets of an interface's name.
 const NAME_BYTES_MAX: usize = 15;
-/// A family that is lost this soon after it was set up never worked, and is tried again only after a pause.
+/// A family that ends this soon after it was set up never worked, or the relay says another thing each time: it is set
+/// up again only after a pause.
 const SOON: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_secs(30);
 /// The device's routes are the last ones in the main table. The metric is this plus the device's index, since IPv4
@@ -106,7 +107,7 @@ fn lead_nowhere(tun: &Tun) -> Result<()> {
 struct Family {
     is_there: bool,
     made_at: Instant,
-    /// The family did not work: it is not tried again before this time.
+    /// The family did not last: it is not tried again before this time.
     not_before: Instant,
 }
 
@@ -122,11 +123,16 @@ impl Family {
         if self.is_there == wanted || wanted && now < self.not_before {
             return false;
         }
-        (self.is_there, self.made_at) = (wanted, now);
+        if wanted {
+            (self.is_there, self.made_at) = (true, now);
+        } else {
+            self.end(now);
+        }
         true
     }
 
-    fn lose(&mut self, now: Instant) {
+    /// Notes that it is gone: lost, or no longer wanted.
+    fn end(&mut self, now: Instant) {
         self.is_there = false;
         if now.saturating_since(self.made_at) < SOON {
             self.not_before = now + PAUSE;
@@ -167,7 +173,8 @@ impl Ways {
         Ok(Self { device: name.into(), addresses: slot_addresses(slot), families: [Family::default(); 2], shell })
     }
 
-    /// Sets up these families, and no others. This takes some milliseconds for a change, and no time otherwise.
+    /// Sets up these families, and no others. This takes some milliseconds for a change, and no time otherwise. A family
+    /// that ends within a moment is not set up again for half a minute.
     ///
     /// # Errors
     /// If the shell was killed: nothing can be changed any more. What there is stays.
@@ -186,7 +193,7 @@ impl Ways {
     pub fn handle_loss(&mut self, now: Instant) {
         for (family, own) in self.families.iter_mut().zip(self.addresses) {
             if family.is_there && !has_way(&self.device, own) {
-                family.lose(now);
+                family.end(now);
             }
         }
     }
@@ -269,7 +276,7 @@ mod tests {
         for second in 100..200 {
             let now = Instant::from_secs(second);
             if family.is_there {
-                family.lose(now);
+                family.end(now);
             }
             if family.changes_to(true, now) {
                 tries.push(second);
@@ -278,9 +285,21 @@ mod tests {
         assert_eq!(tries, [100, 131, 162, 193]);
         let mut family = Family::default();
         assert!(family.changes_to(true, Instant::from_secs(1)) && !family.changes_to(true, Instant::from_secs(2)));
-        family.lose(Instant::from_secs(60));
+        family.end(Instant::from_secs(60));
         assert!(family.changes_to(true, Instant::from_secs(60)));
-        assert!(family.changes_to(false, Instant::from_secs(61)));
+        assert!(family.changes_to(false, Instant::from_secs(80)) && family.changes_to(true, Instant::from_secs(80)));
+    }
+
+    #[test]
+    fn a_relay_that_takes_families_back_at_once_has_few_changes_made() {
+        let mut family = Family::default();
+        let mut changes = Vec::new();
+        for ms in (0..60_000).step_by(10) {
+            if family.changes_to(ms % 20 == 0, Instant::from_millis(100_000 + ms)) {
+                changes.push(ms);
+            }
+        }
+        assert_eq!(changes, [0, 10, 30_020, 30_030]);
     }
 
     #[test]
