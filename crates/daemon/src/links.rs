@@ -5,14 +5,16 @@
 //! ```
 //!
 //! ```text
-//! link    a single link
-//! choice  which relays are used, and in which tier
-//! places  stores the addresses of relays, from a thread of its own
+//! link      a single link
+//! believed  what relays say about their lending, if they do not say something else all the time
+//! choice    which relays are used, and in which tier
+//! places    stores the addresses of relays, from a thread of its own
 //! ```
 //!
 //! A device has a carrier while its relay is reachable and lends. So the rest of the daemon discovers, watches, plumbs
 //! and measures an uplink over a relay like a tethered phone.
 
+mod believed;
 mod choice;
 mod link;
 mod places;
