@@ -90,7 +90,7 @@ impl Links {
     ///
     /// # Errors
     /// If waiting fails, or if no thread can be started.
-    pub fn run(mut self, stop: &Stop, mut told: impl FnMut(&LinkStatus)) -> Result<()> {
+    pub fn run(&mut self, stop: &Stop, told: &mut impl FnMut(&LinkStatus)) -> Result<()> {
         // A new search: its thread parses data of strangers, and has only the privileges left at its start.
         self.search = Search::for_lending().ok();
         let places = Places::start(self.store.clone())?;

@@ -676,6 +676,18 @@ mod tests {
     }
 
     #[test]
+    fn a_link_whose_packets_nobody_carries_any_more_says_so() {
+        let mut roster = roster();
+        roster.handle_link(&lent("usb0", Some("as-backup"), true));
+        let why = "leads nowhere: nobody carries its packets any more: restart anabranch join";
+        assert_eq!(roster.handle_link(&lent("usb0", Some("as-backup"), true).ended(why)), None);
+        let (told, is_news) = roster.lose("usb0", "does not exist: there is usb1".into());
+        assert_eq!((told.as_str(), is_news), (why, true));
+        let link = roster.entries[0].link.as_ref().unwrap();
+        assert_eq!((link.is_up, link.lends, link.is_backup), (false, None, false));
+    }
+
+    #[test]
     fn what_is_set_together_is_set_whole_or_not_at_all() {
         let tier = |uplink: &str, tier| Request::SetTier { uplink: uplink.into(), tier };
         let price = |uplink: &str, price| Request::SetPrice { uplink: uplink.into(), price };

@@ -53,7 +53,7 @@ pub struct LinkStatus {
     pub is_paired: bool,
     /// Whether this device has been paired again since, and has another slot now than this link uses.
     pub is_renumbered: bool,
-    /// Why it has no device, if it has none.
+    /// Why it has no device, or why nobody carries its packets.
     pub no_device: Option<String>,
     /// Time since the relay was last heard, if longer than its messages are apart; also `None` if it was never heard.
     pub silent: Option<Duration>,
@@ -96,6 +96,25 @@ impl LinkStatus {
         let words = self.lends_in_words.filter(|_| self.is_up && self.lends.is_some_and(|lends| !carries(lends)))?;
         let until = self.volume_renews.as_ref().map_or(String::new(), |date| format!(" until {date}"));
         Some(format!("is not lent now: the relay {} {words}{until}", self.relay))
+    }
+
+    /// Returns the status of the link once nobody carries its packets any more. `why`: the continuation of a sentence
+    /// after its name.
+    pub fn ended(self, why: &str) -> Self {
+        Self {
+            is_up: false,
+            no_device: Some(why.to_owned()),
+            silent: None,
+            round_trip: None,
+            lends: None,
+            lends_in_words: None,
+            is_backup: false,
+            spare_bps: None,
+            owner_bps: None,
+            left_bytes: None,
+            volume_renews: None,
+            ..self
+        }
     }
 }
 
