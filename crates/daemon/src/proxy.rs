@@ -371,6 +371,11 @@ impl Proxy {
         self.held_back.forget(ip);
     }
 
+    /// Returns whether an uplink is a backup for a while, because it made transfers slower than without it.
+    pub fn is_held_back(&self, ip: IpAddr, now: Instant) -> bool {
+        self.held_back.is_held(ip, now)
+    }
+
     /// Returns whether octets of any client have moved recently.
     pub fn is_busy(&self) -> bool {
         !self.watched.is_empty()
@@ -399,7 +404,7 @@ impl Proxy {
         };
         let address = |view: UplinkView| AddressStatus {
             view,
-            held_back: self.held_back.is_held(view.uplink.ip, now),
+            held_back: self.is_held_back(view.uplink.ip, now),
             meter: self.meters.of(view.uplink.ip),
         };
         ProxyStatus {

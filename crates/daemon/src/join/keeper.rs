@@ -375,14 +375,20 @@ impl Keeper {
             }
             roster.entries.iter().map(|entry| entry.addresses.clone()).collect()
         };
-        let (sums, busy, now) = self.remote.call(move |host, now| {
+        let (sums, held_back, busy, now) = self.remote.call(move |host, now| {
             host.with_app_mut(|proxy, endpoint| {
                 proxy.measure(endpoint);
                 let sum = |ips: &Vec<IpAddr>| ips.iter().map(|ip| proxy.meter(*ip).bytes()).sum::<u64>();
-                (addresses.iter().map(sum).collect::<Vec<u64>>(), proxy.is_busy(), now)
+                let is_held_back = |ips: &Vec<IpAddr>| ips.iter().any(|ip| proxy.is_held_back(*ip, now));
+                let sums: Vec<u64> = addresses.iter().map(sum).collect();
+                let held_back: Vec<bool> = addresses.iter().map(is_held_back).collect();
+                (sums, held_back, proxy.is_busy(), now)
             })
         })?;
-        let changes = self.rates.look(&mut lock(&self.roster), sums, busy, now);
+        let mut roster = lock(&self.roster);
+        roster.entries.iter_mut().zip(held_back).for_each(|(entry, held_back)| entry.held_back = held_back);
+        let changes = self.rates.look(&mut roster, sums, busy, now);
+        drop(roster);
         if !changes {
             return Ok(());
         }

@@ -44,6 +44,8 @@ pub struct Entry {
     pub link: Option<LinkStatus>,
     /// History of the relay's offers.
     pub offer: Offer,
+    /// Whether the proxy held it back when the selection last looked.
+    pub held_back: bool,
     /// Former addresses from which something may go on.
     former: Former,
     /// Whether its interface is used under a new name, which has its tier and price.
@@ -60,6 +62,7 @@ impl Entry {
             lost: path.uplink.ways().next().is_none().then(|| "is not available yet".into()),
             link: None,
             offer: Offer::default(),
+            held_back: false,
             former: Former::default(),
             passed_on: false,
         }
@@ -567,7 +570,8 @@ mod tests {
         roster.set_tier("usb0", Tier::Secondary).unwrap();
         roster.set_tier("usb1", Tier::Primary).unwrap();
         roster.set_target(Some(Rate::from_mbps(8))).unwrap();
-        let measured = |tier, mbps| Measured { tier, price: 0, usable: true, rate: Rate::from_mbps(mbps) };
+        let measured =
+            |tier, mbps| Measured { tier, price: 0, usable: true, held_back: false, rate: Rate::from_mbps(mbps) };
         let both = [measured(Tier::Secondary, 1), measured(Tier::Primary, 9)];
         roster.selection.as_mut().unwrap().look(&both, true, units::Instant::from_secs(1));
         assert_eq!(roster.news_of(0, true), "is available, and waits as a backup for the target bit rate");
