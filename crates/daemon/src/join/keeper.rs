@@ -1,6 +1,6 @@
 //! Follows uplinks that are lost and come back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use linux::Result;
 use linux::clock::{Clock, Jump, Jumps, Times};
 use linux::driver::Remote;
 use linux::stop::Stop;
+use linux::uplink::lent::exists;
 use linux::uplink::plan::UPLINKS_MAX;
 use linux::uplink::{self, Change, GuardLoss, JanitorLoss, Network, Plumbing, Uplink, Watch, WaysLoss};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -79,6 +80,8 @@ pub struct Keeper {
     clock: Clock,
     /// Uplinks that are gone, and since when.
     gone: BTreeMap<String, Instant>,
+    /// Newcomers that cannot be used, as reported.
+    refused: BTreeSet<String>,
     /// Reported silences. Keys are uplink and place, as in [`Self::tell_silence`].
     silent: BTreeMap<(String, String), Silence>,
     /// This device's networks, as the proxy knows them; none until the first change.
@@ -127,6 +130,7 @@ impl Keeper {
             rates: Rates::default(),
             clock: Clock::start(),
             gone: BTreeMap::new(),
+            refused: BTreeSet::new(),
             silent: BTreeMap::new(),
             networks: Vec::new(),
         }
@@ -169,6 +173,8 @@ impl Keeper {
     /// # Errors
     /// If the driver has ended.
     fn follow(&mut self) -> Result<()> {
+        // What gets such a name later is another one.
+        self.refused.retain(|name| exists(name));
         let seen = loop {
             match self.watch.next() {
                 Ok(Some(change)) => self.handle(change)?,
@@ -255,15 +261,16 @@ impl Keeper {
         let index = match self.plumbing.admit(uplink, predecessor.as_deref()) {
             Ok(index) => index,
             Err(error) => {
-                // Retry: a place may become free, or the obstacle may disappear.
+                // A place may become free, or the obstacle may disappear: it is a newcomer again at the next look.
                 let _ = self.watch.retry(name);
-                if self.gone.insert(name.to_owned(), self.clock.now()).is_none() {
+                self.watch.forget(name);
+                if self.refused.insert(name.to_owned()) {
                     warn!(uplink = name, "{name} appeared but cannot be used ({error})");
                 }
                 return Ok(());
             }
         };
-        self.gone.remove(name);
+        self.refused.remove(name);
         if let Some(gone) = &predecessor {
             self.watch.forget(gone);
             self.gone.remove(gone);
@@ -527,13 +534,14 @@ mod tests {
     use linux::ability::{Needs, rehearse};
     use linux::attachment::MTU;
     use linux::driver::Driver;
-    use linux::netns::Keeper as Namespaces;
+    use linux::netns::{Keeper as Namespaces, Namespace};
     use linux::tun::{Tun, TunConfig};
-    use linux::uplink::{EnginePath, Way};
+    use linux::uplink::{EnginePath, Families, Surroundings, Way};
     use transport::{Endpoint, EndpointConfig};
 
     use super::super::roster::Roster;
     use super::*;
+    use crate::heard::Heard;
     use crate::proxy::choice::Tier;
     use crate::proxy::{Proxy, ProxyConfig};
 
@@ -550,27 +558,70 @@ mod tests {
     }
 
     /// Calls `test` with a driver, whose host is a proxy without uplinks, in a namespace.
-    fn with_a_driver(name: &str, test: impl FnOnce(Driver<ProxyHost>, ProxyHost) + Send) {
-        if let Err(lacking) = rehearse(Needs { kernel_mptcp: false, programs: &[] }) {
+    fn with_a_driver(name: &str, needs: Needs, test: impl FnOnce(&Namespace, Driver<ProxyHost>, ProxyHost) + Send) {
+        if let Err(lacking) = rehearse(needs) {
             return crate::left_out::leave_out(name, lacking);
         }
         let mut namespaces = Namespaces::start().unwrap();
         let host = namespaces.create(&format!("join-{}-{name}", std::process::id())).unwrap();
         let run = || {
-            let config = TunConfig { name: "anabranch0".into(), mtu: MTU, offload: false, addresses: Vec::new() };
+            let config = TunConfig { name: "proxy0".into(), mtu: MTU, offload: false, addresses: Vec::new() };
             let tun = Tun::open(&config).unwrap();
             let proxy = ProxyConfig::new("127.0.0.1:0".parse().unwrap());
             let proxy = Proxy::new(proxy, &[], || {}, |_| {}).unwrap();
             let endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
-            test(Driver::new(tun, MTU).unwrap(), EndpointHost::with_app(endpoint, Alone, proxy));
+            test(&host, Driver::new(tun, MTU).unwrap(), EndpointHost::with_app(endpoint, Alone, proxy));
         };
         host.run(run).unwrap();
     }
 
     #[test]
+    fn a_newcomer_that_cannot_be_used_is_reported_once_each_time_it_appears() {
+        let needs = Needs { kernel_mptcp: false, programs: &[("nft", "nftables")] };
+        with_a_driver("refused", needs, |namespace, driver, _| {
+            let plumb = |interface: &str| {
+                let commands = [
+                    format!("link add {interface} type veth peer name far0"),
+                    format!("address add 192.0.2.2/24 dev {interface}"),
+                    format!("link set {interface} up"),
+                    "link set far0 up".to_owned(),
+                    format!("route add default via 192.0.2.1 dev {interface}"),
+                ];
+                namespace.ip(commands).unwrap();
+            };
+            plumb("up0");
+            let (uplinks, _) = uplink::discover_all().unwrap();
+            let (attachment, paths) = uplink::attach(&uplinks, Families::Both).unwrap();
+            let plan = uplink::plan(attachment.tun.name(), &paths, &Surroundings::look(&uplinks).unwrap()).unwrap();
+            let plumbing = Plumbing::lay(plan, &Stop::new().unwrap()).unwrap();
+            let mut watch = Watch::new(&uplinks).unwrap();
+            watch.take_newcomers();
+            let mut keeper = Keeper::new(plumbing, watch, roster().0, driver.remote().unwrap());
+            drop(driver);
+            let newcomer = Uplink { interface: "usb9".into(), ..uplinks[0].clone() };
+            let heard = Heard::default();
+            let _guard = heard.listen();
+            for _ in 0..2 {
+                // It is down, so it takes no routes.
+                namespace.ip(["link add usb9 type veth peer name far9".to_owned()]).unwrap();
+                for line in ["usb9 appeared but cannot be used", ""] {
+                    keeper.admit(&newcomer).unwrap();
+                    let said = heard.take();
+                    assert!(said.contains(line) && said.is_empty() == line.is_empty(), "{said}");
+                }
+                namespace.ip(["link delete usb9".to_owned()]).unwrap();
+                // The end of the driver is noticed only afterwards.
+                let _ = keeper.follow();
+                heard.take();
+            }
+            assert!(keeper.gone.is_empty() && keeper.refused.is_empty());
+        });
+    }
+
+    #[test]
     #[expect(clippy::disallowed_methods, reason = "the other thread works in real time")]
     fn a_tier_that_is_set_while_the_driver_is_busy_holds() {
-        with_a_driver("set", |mut driver, mut host| {
+        with_a_driver("set", Needs::default(), |_, mut driver, mut host| {
             let (roster, addresses) = roster();
             let (remote, stop) = (driver.remote().unwrap(), Stop::new().unwrap());
             let end = stop.handle().unwrap().on_drop();
