@@ -23,8 +23,8 @@ use crate::{Error, Result};
 pub const PREFIX: &str = "via-";
 /// Maximum octets of an interface's name.
 const NAME_BYTES_MAX: usize = 15;
-/// A family that ends this soon after it was set up never worked, or the relay says another thing each time: it is set
-/// up again only after a pause.
+/// A family that is lost this soon after it was set up never worked, and is tried again only after a pause. So is one
+/// that the relay has taken back this soon twice in a row.
 const SOON: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_secs(30);
 /// The device's routes are the last ones in the main table. The metric is this plus the device's index, since IPv4
@@ -109,11 +109,13 @@ struct Family {
     made_at: Instant,
     /// The family did not last: it is not tried again before this time.
     not_before: Instant,
+    /// Whether the relay last took it back soon.
+    was_brief: bool,
 }
 
 impl Default for Family {
     fn default() -> Self {
-        Self { is_there: false, made_at: Instant::ZERO, not_before: Instant::ZERO }
+        Self { is_there: false, made_at: Instant::ZERO, not_before: Instant::ZERO, was_brief: false }
     }
 }
 
@@ -126,17 +128,24 @@ impl Family {
         if wanted {
             (self.is_there, self.made_at) = (true, now);
         } else {
-            self.end(now);
+            let is_brief = self.end(now);
+            if core::mem::replace(&mut self.was_brief, is_brief) && is_brief {
+                self.not_before = now + PAUSE;
+            }
         }
         true
     }
 
-    /// Notes that it is gone: lost, or no longer wanted.
-    fn end(&mut self, now: Instant) {
-        self.is_there = false;
-        if now.saturating_since(self.made_at) < SOON {
+    fn lose(&mut self, now: Instant) {
+        if self.end(now) {
             self.not_before = now + PAUSE;
         }
+    }
+
+    /// Notes that it is gone. Returns whether it was there only for a moment.
+    fn end(&mut self, now: Instant) -> bool {
+        self.is_there = false;
+        now.saturating_since(self.made_at) < SOON
     }
 }
 
@@ -174,7 +183,7 @@ impl Ways {
     }
 
     /// Sets up these families, and no others. This takes some milliseconds for a change, and no time otherwise. A family
-    /// that ends within a moment is not set up again for half a minute.
+    /// that keeps ending within a moment is not set up again for half a minute.
     ///
     /// # Errors
     /// If the shell was killed: nothing can be changed any more. What there is stays.
@@ -193,7 +202,7 @@ impl Ways {
     pub fn handle_loss(&mut self, now: Instant) {
         for (family, own) in self.families.iter_mut().zip(self.addresses) {
             if family.is_there && !has_way(&self.device, own) {
-                family.end(now);
+                family.lose(now);
             }
         }
     }
@@ -276,7 +285,7 @@ mod tests {
         for second in 100..200 {
             let now = Instant::from_secs(second);
             if family.is_there {
-                family.end(now);
+                family.lose(now);
             }
             if family.changes_to(true, now) {
                 tries.push(second);
@@ -285,7 +294,7 @@ mod tests {
         assert_eq!(tries, [100, 131, 162, 193]);
         let mut family = Family::default();
         assert!(family.changes_to(true, Instant::from_secs(1)) && !family.changes_to(true, Instant::from_secs(2)));
-        family.end(Instant::from_secs(60));
+        family.lose(Instant::from_secs(60));
         assert!(family.changes_to(true, Instant::from_secs(60)));
         assert!(family.changes_to(false, Instant::from_secs(80)) && family.changes_to(true, Instant::from_secs(80)));
     }
@@ -299,7 +308,7 @@ mod tests {
                 changes.push(ms);
             }
         }
-        assert_eq!(changes, [0, 10, 30_020, 30_030]);
+        assert_eq!(changes, [0, 10, 20, 30, 30_040, 30_050]);
     }
 
     #[test]
