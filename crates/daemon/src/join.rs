@@ -226,9 +226,12 @@ fn tell_what_there_is(wrong: &[String], uplinks: &[Uplink]) -> Result<()> {
 
 /// Carries packets of links to relays until `over`. If that fails, subflows over relays die and the others go on. Gives
 /// up the calling thread's rights first: the search for relays reads what strangers send.
-pub(crate) fn follow(links: Links, over: &Stop, told: impl FnMut(&LinkStatus)) {
-    if let Err(error) = rights::give_up_for_good().and_then(|()| links.run(over, told)) {
+pub(crate) fn follow(mut links: Links, over: &Stop, mut told: impl FnMut(&LinkStatus)) {
+    if let Err(error) = rights::give_up_for_good().and_then(|()| links.run(over, &mut told)) {
         error!("continuing without relays ({error}): restart this program soon");
+        // Before the devices vanish, so that this is the reason that is told then.
+        let why = format!("leads nowhere: nobody carries its packets any more ({error}): restart anabranch join");
+        links.statuses().into_iter().for_each(|status| told(&status.ended(&why)));
     }
 }
 

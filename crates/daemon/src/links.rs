@@ -5,14 +5,16 @@
 //! ```
 //!
 //! ```text
-//! link    a single link
-//! choice  which relays are used, and in which tier
-//! places  stores the addresses of relays, from a thread of its own
+//! link      a single link
+//! believed  what relays say about their lending, if they do not say something else all the time
+//! choice    which relays are used, and in which tier
+//! places    stores the addresses of relays, from a thread of its own
 //! ```
 //!
 //! A device has a carrier while its relay is reachable and lends. So the rest of the daemon discovers, watches, plumbs
 //! and measures an uplink over a relay like a tethered phone.
 
+mod believed;
 mod choice;
 mod link;
 mod places;
@@ -88,7 +90,7 @@ impl Links {
     ///
     /// # Errors
     /// If waiting fails, or if no thread can be started.
-    pub fn run(mut self, stop: &Stop, mut told: impl FnMut(&LinkStatus)) -> Result<()> {
+    pub fn run(&mut self, stop: &Stop, told: &mut impl FnMut(&LinkStatus)) -> Result<()> {
         // A new search: its thread parses data of strangers, and has only the privileges left at its start.
         self.search = Search::for_lending().ok();
         let places = Places::start(self.store.clone())?;

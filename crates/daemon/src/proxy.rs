@@ -349,6 +349,7 @@ impl Proxy {
             if let Some(server) = &mut session.server {
                 server.other_family.forget(ip);
                 server.held_back.forget(ip);
+                server.harm.forget(ip);
                 server.lacks.retain(|lack| !lack.is_over(ip));
             }
         }
@@ -368,6 +369,11 @@ impl Proxy {
     /// bit rate, says nothing about that.
     pub fn forgive(&mut self, ip: IpAddr) {
         self.held_back.forget(ip);
+    }
+
+    /// Returns whether an uplink is a backup for a while, because it made transfers slower than without it.
+    pub fn is_held_back(&self, ip: IpAddr, now: Instant) -> bool {
+        self.held_back.is_held(ip, now)
     }
 
     /// Returns whether octets of any client have moved recently.
@@ -398,7 +404,7 @@ impl Proxy {
         };
         let address = |view: UplinkView| AddressStatus {
             view,
-            held_back: self.held_back.is_held(view.uplink.ip, now),
+            held_back: self.is_held_back(view.uplink.ip, now),
             meter: self.meters.of(view.uplink.ip),
         };
         ProxyStatus {

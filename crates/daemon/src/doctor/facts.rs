@@ -379,15 +379,3 @@ pub struct Rate {
     /// octets.
     pub bytes_small: u64,
 }
-
-/// Returns whether an address is unreachable from outside its network: private (RFC 1918), shared (RFC 6598), unique
-/// local (RFC 4193) or link-local.
-pub fn is_private(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => {
-            let [a, b, ..] = ip.octets();
-            ip.is_private() || ip.is_link_local() || (a == 100 && (64..128).contains(&b))
-        }
-        IpAddr::V6(ip) => ip.is_unique_local() || ip.is_unicast_link_local(),
-    }
-}

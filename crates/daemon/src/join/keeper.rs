@@ -1,13 +1,15 @@
 //! Follows uplinks that are lost and come back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
+use std::sync::Arc;
 
 use linux::Result;
 use linux::clock::{Clock, Jump, Jumps, Times};
 use linux::driver::Remote;
 use linux::stop::Stop;
+use linux::uplink::lent::exists;
 use linux::uplink::plan::UPLINKS_MAX;
 use linux::uplink::{self, Change, GuardLoss, JanitorLoss, Network, Plumbing, Uplink, Watch, WaysLoss};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -18,7 +20,6 @@ use super::rates::Rates;
 use super::{ProxyHost, Shared};
 use crate::doctor::POINTER;
 use crate::lock;
-use crate::proxy::choice;
 use crate::proxy::silence::Unheard;
 
 /// How often the selection and the clocks are checked.
@@ -79,6 +80,8 @@ pub struct Keeper {
     clock: Clock,
     /// Uplinks that are gone, and since when.
     gone: BTreeMap<String, Instant>,
+    /// Newcomers that cannot be used, as reported.
+    refused: BTreeSet<String>,
     /// Reported silences. Keys are uplink and place, as in [`Self::tell_silence`].
     silent: BTreeMap<(String, String), Silence>,
     /// This device's networks, as the proxy knows them; none until the first change.
@@ -127,6 +130,7 @@ impl Keeper {
             rates: Rates::default(),
             clock: Clock::start(),
             gone: BTreeMap::new(),
+            refused: BTreeSet::new(),
             silent: BTreeMap::new(),
             networks: Vec::new(),
         }
@@ -169,6 +173,8 @@ impl Keeper {
     /// # Errors
     /// If the driver has ended.
     fn follow(&mut self) -> Result<()> {
+        // What gets such a name later is another one.
+        self.refused.retain(|name| exists(name));
         let seen = loop {
             match self.watch.next() {
                 Ok(Some(change)) => self.handle(change)?,
@@ -219,7 +225,7 @@ impl Keeper {
         if is_news && lock(&self.roster).used().is_empty() {
             warn!("no uplink is left: new connections are refused; MPTCP connections wait a minute for an uplink");
         }
-        self.change(addresses.unwrap_or_default(), Vec::new())
+        change(addresses.unwrap_or_default(), &self.roster, &self.remote)
     }
 
     fn usable(&mut self, uplink: Uplink) -> Result<()> {
@@ -243,11 +249,10 @@ impl Keeper {
         let was_lost = entry.lost.is_some();
         // The plumbing leaves out a family that the kernel cannot forward.
         let differ = entry.replace(self.plumbing.paths()[index].uplink.clone(), &there);
-        let used = roster.used_of(index).into_iter().filter(|uplink| differ.contains(&uplink.ip)).collect();
         let what = roster.news_of(index, was_lost);
         drop(roster);
         info!(uplink = name, "{name} {what}");
-        self.change(differ, used)
+        change(differ, &self.roster, &self.remote)
     }
 
     /// Starts to use an interface that the user has not named.
@@ -256,15 +261,16 @@ impl Keeper {
         let index = match self.plumbing.admit(uplink, predecessor.as_deref()) {
             Ok(index) => index,
             Err(error) => {
-                // Retry: a place may become free, or the obstacle may disappear.
+                // A place may become free, or the obstacle may disappear: it is a newcomer again at the next look.
                 let _ = self.watch.retry(name);
-                if self.gone.insert(name.to_owned(), self.clock.now()).is_none() {
+                self.watch.forget(name);
+                if self.refused.insert(name.to_owned()) {
                     warn!(uplink = name, "{name} appeared but cannot be used ({error})");
                 }
                 return Ok(());
             }
         };
-        self.gone.remove(name);
+        self.refused.remove(name);
         if let Some(gone) = &predecessor {
             self.watch.forget(gone);
             self.gone.remove(gone);
@@ -272,15 +278,15 @@ impl Keeper {
         }
         let mut roster = lock(&self.roster);
         roster.admit(index, &self.plumbing.paths()[index]);
-        let (entry, used) = (roster.entries[index].clone(), roster.used_of(index));
+        let own = roster.entries[index].addresses.clone();
         let what = roster.news_of_new(index);
         drop(roster);
         info!(uplink = name, "{name} {what} (anabranch join set {name}=TIER changes that)");
-        let (addresses, called) = (entry.addresses.clone(), name.to_owned());
+        let (addresses, called) = (own.clone(), name.to_owned());
         self.remote.call(move |host, _| {
             host.with_app_mut(|proxy, _| addresses.iter().for_each(|ip| proxy.hand_over(*ip, &called)));
         })?;
-        self.change(entry.addresses, used)
+        change(own, &self.roster, &self.remote)
     }
 
     /// Returns the uplink whose place a newcomer takes: among those that may be forgotten, the one that has been gone
@@ -376,31 +382,41 @@ impl Keeper {
             }
             roster.entries.iter().map(|entry| entry.addresses.clone()).collect()
         };
-        let (sums, busy, now) = self.remote.call(move |host, now| {
+        let (sums, held_back, busy, now) = self.remote.call(move |host, now| {
             host.with_app_mut(|proxy, endpoint| {
                 proxy.measure(endpoint);
                 let sum = |ips: &Vec<IpAddr>| ips.iter().map(|ip| proxy.meter(*ip).bytes()).sum::<u64>();
-                (addresses.iter().map(sum).collect::<Vec<u64>>(), proxy.is_busy(), now)
+                let is_held_back = |ips: &Vec<IpAddr>| ips.iter().any(|ip| proxy.is_held_back(*ip, now));
+                let sums: Vec<u64> = addresses.iter().map(sum).collect();
+                let held_back: Vec<bool> = addresses.iter().map(is_held_back).collect();
+                (sums, held_back, proxy.is_busy(), now)
             })
         })?;
-        let changes = self.rates.look(&mut lock(&self.roster), sums, busy, now);
+        let mut roster = lock(&self.roster);
+        roster.entries.iter_mut().zip(held_back).for_each(|(entry, held_back)| entry.held_back = held_back);
+        let changes = self.rates.look(&mut roster, sums, busy, now);
+        drop(roster);
         if !changes {
             return Ok(());
         }
         debug!("other uplinks now carry data for the target bit rate");
         super::retier(Vec::new(), &self.roster, &self.remote)
     }
+}
 
-    /// Ends what runs over `addresses`, and starts to use `used`.
-    fn change(&self, addresses: Vec<IpAddr>, used: Vec<choice::Uplink>) -> Result<()> {
-        self.remote.call(move |host, now| {
-            host.with_app_mut(|proxy, endpoint| {
-                addresses.iter().for_each(|ip| proxy.remove_uplink(*ip, endpoint, now));
-                used.iter().for_each(|uplink| proxy.add_uplink(*uplink, endpoint, now));
-                proxy.strand_all(endpoint, now);
-            });
-        })
-    }
+/// Ends what runs over `addresses`, and starts to use those that may be used now.
+fn change(addresses: Vec<IpAddr>, roster: &Shared, remote: &Remote<ProxyHost>) -> Result<()> {
+    let shared = Arc::clone(roster);
+    remote.call(move |host, now| {
+        // Read on the driver's thread, so that a tier which was set in the meantime holds.
+        let used = lock(&shared).used();
+        host.with_app_mut(|proxy, endpoint| {
+            addresses.iter().for_each(|ip| proxy.remove_uplink(*ip, endpoint, now));
+            let used = used.iter().filter(|uplink| addresses.contains(&uplink.ip));
+            used.for_each(|uplink| proxy.add_uplink(*uplink, endpoint, now));
+            proxy.strand_all(endpoint, now);
+        });
+    })
 }
 
 /// Reports that changes of uplinks are not seen for now.
@@ -510,7 +526,120 @@ pub fn note_blindness(is_blind: &mut bool, watch: &mut Watch, seen: Result<()>) 
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::sync::Mutex;
+    use std::thread;
+
+    use host::{Alone, EndpointHost};
+    use linux::ability::{Needs, rehearse};
+    use linux::attachment::MTU;
+    use linux::driver::Driver;
+    use linux::netns::{Keeper as Namespaces, Namespace};
+    use linux::tun::{Tun, TunConfig};
+    use linux::uplink::{EnginePath, Families, Surroundings, Way};
+    use transport::{Endpoint, EndpointConfig};
+
+    use super::super::roster::Roster;
     use super::*;
+    use crate::heard::Heard;
+    use crate::proxy::choice::Tier;
+    use crate::proxy::{Proxy, ProxyConfig};
+
+    /// Returns a roster of usb0 and usb1, which are there, and the engine's address of each.
+    fn roster() -> (Shared, [IpAddr; 2]) {
+        let engine = ["10.99.0.2", "10.99.0.3"].map(|ip| ip.parse::<IpAddr>().unwrap());
+        let path = |index: usize| {
+            let way = Way { address: "192.168.42.10".parse().unwrap(), prefix_len: 24, gateway: None };
+            let uplink = Uplink { v4: Some(way), ..Uplink::absent(&format!("usb{index}")).unwrap() };
+            EnginePath { addresses: vec![engine[index]], uplink }
+        };
+        let roster = Roster::new("anabranch0", Path::new("/state"), &[path(0), path(1)], &[Tier::Primary; 2]);
+        (Arc::new(Mutex::new(roster)), engine)
+    }
+
+    /// Calls `test` with a driver, whose host is a proxy without uplinks, in a namespace.
+    fn with_a_driver(name: &str, needs: Needs, test: impl FnOnce(&Namespace, Driver<ProxyHost>, ProxyHost) + Send) {
+        if let Err(lacking) = rehearse(needs) {
+            return crate::left_out::leave_out(name, lacking);
+        }
+        let mut namespaces = Namespaces::start().unwrap();
+        let host = namespaces.create(&format!("join-{}-{name}", std::process::id())).unwrap();
+        let run = || {
+            let config = TunConfig { name: "proxy0".into(), mtu: MTU, offload: false, addresses: Vec::new() };
+            let tun = Tun::open(&config).unwrap();
+            let proxy = ProxyConfig::new("127.0.0.1:0".parse().unwrap());
+            let proxy = Proxy::new(proxy, &[], || {}, |_| {}).unwrap();
+            let endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
+            test(&host, Driver::new(tun, MTU).unwrap(), EndpointHost::with_app(endpoint, Alone, proxy));
+        };
+        host.run(run).unwrap();
+    }
+
+    #[test]
+    fn a_newcomer_that_cannot_be_used_is_reported_once_each_time_it_appears() {
+        let needs = Needs { kernel_mptcp: false, programs: &[("nft", "nftables")] };
+        with_a_driver("refused", needs, |namespace, driver, _| {
+            let plumb = |interface: &str| {
+                let commands = [
+                    format!("link add {interface} type veth peer name far0"),
+                    format!("address add 192.0.2.2/24 dev {interface}"),
+                    format!("link set {interface} up"),
+                    "link set far0 up".to_owned(),
+                    format!("route add default via 192.0.2.1 dev {interface}"),
+                ];
+                namespace.ip(commands).unwrap();
+            };
+            plumb("up0");
+            let (uplinks, _) = uplink::discover_all().unwrap();
+            let (attachment, paths) = uplink::attach(&uplinks, Families::Both).unwrap();
+            let plan = uplink::plan(attachment.tun.name(), &paths, &Surroundings::look(&uplinks).unwrap()).unwrap();
+            let plumbing = Plumbing::lay(plan, &Stop::new().unwrap()).unwrap();
+            let mut watch = Watch::new(&uplinks).unwrap();
+            watch.take_newcomers();
+            let mut keeper = Keeper::new(plumbing, watch, roster().0, driver.remote().unwrap());
+            drop(driver);
+            let newcomer = Uplink { interface: "usb9".into(), ..uplinks[0].clone() };
+            let heard = Heard::default();
+            let _guard = heard.listen();
+            for _ in 0..2 {
+                // It is down, so it takes no routes.
+                namespace.ip(["link add usb9 type veth peer name far9".to_owned()]).unwrap();
+                for line in ["usb9 appeared but cannot be used", ""] {
+                    keeper.admit(&newcomer).unwrap();
+                    let said = heard.take();
+                    assert!(said.contains(line) && said.is_empty() == line.is_empty(), "{said}");
+                }
+                namespace.ip(["link delete usb9".to_owned()]).unwrap();
+                // The end of the driver is noticed only afterwards.
+                let _ = keeper.follow();
+                heard.take();
+            }
+            assert!(keeper.gone.is_empty() && keeper.refused.is_empty());
+        });
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the other thread works in real time")]
+    fn a_tier_that_is_set_while_the_driver_is_busy_holds() {
+        with_a_driver("set", Needs::default(), |_, mut driver, mut host| {
+            let (roster, addresses) = roster();
+            let (remote, stop) = (driver.remote().unwrap(), Stop::new().unwrap());
+            let end = stop.handle().unwrap().on_drop();
+            thread::scope(|scope| {
+                let change = scope.spawn(|| {
+                    let _end = end;
+                    change(addresses.to_vec(), &roster, &remote).unwrap();
+                });
+                // The change is under way, and waits for the driver.
+                thread::sleep(core::time::Duration::from_millis(50));
+                lock(&roster).set_tier("usb0", Tier::Never).unwrap();
+                driver.run(&mut host, &stop).unwrap();
+                change.join().unwrap();
+            });
+            let has = host.with_app_mut(|_, endpoint| addresses.map(|ip| endpoint.has_local_address(ip)));
+            assert_eq!(has, [false, true]);
+        });
+    }
 
     #[test]
     fn each_second_is_due_however_often_something_else_happens() {

@@ -36,6 +36,7 @@ impl Rates {
             tier: entry.spared_tier(),
             price: entry.price,
             usable: entry.lost.is_none(),
+            held_back: entry.held_back,
             rate: Rate::from_bytes_per(self.since(index, &sums), span),
         };
         let measured: Vec<Measured> = roster.entries.iter().enumerate().map(measured).collect();

@@ -47,6 +47,8 @@ pub struct Entry {
     pub link: Option<LinkStatus>,
     /// History of the relay's offers.
     pub offer: Offer,
+    /// Whether the proxy held it back when the selection last looked.
+    pub held_back: bool,
     /// Former addresses from which something may go on.
     former: Former,
     /// Whether its interface is used under a new name, which has its tier and price.
@@ -64,6 +66,7 @@ impl Entry {
             lost: path.uplink.ways().next().is_none().then(|| "is not available yet".into()),
             link: None,
             offer: Offer::default(),
+            held_back: false,
             former: Former::default(),
             passed_on: false,
         }
@@ -576,7 +579,8 @@ mod tests {
         roster.set_tier("usb0", Tier::Secondary).unwrap();
         roster.set_tier("usb1", Tier::Primary).unwrap();
         roster.set_target(Some(Rate::from_mbps(8))).unwrap();
-        let measured = |tier, mbps| Measured { tier, price: 0, usable: true, rate: Rate::from_mbps(mbps) };
+        let measured =
+            |tier, mbps| Measured { tier, price: 0, usable: true, held_back: false, rate: Rate::from_mbps(mbps) };
         let both = [measured(Tier::Secondary, 1), measured(Tier::Primary, 9)];
         roster.selection.as_mut().unwrap().look(&both, true, units::Instant::from_secs(1));
         assert_eq!(roster.news_of(0, true), "is available, and waits as a backup for the target bit rate");
@@ -686,6 +690,18 @@ mod tests {
         assert!(lost.starts_with("has no relay behind it") && lost.contains("anabranch peers"), "{lost}");
         assert!(roster.handle_link(&status(Some("ended"), false)).is_some());
         assert_eq!(roster.entries[0].lost.as_deref(), Some("is not lent now: the relay anna ended"), "it is back");
+    }
+
+    #[test]
+    fn a_link_whose_packets_nobody_carries_any_more_says_so() {
+        let mut roster = roster();
+        roster.handle_link(&lent("usb0", Some("as-backup"), true));
+        let why = "leads nowhere: nobody carries its packets any more: restart anabranch join";
+        assert_eq!(roster.handle_link(&lent("usb0", Some("as-backup"), true).ended(why)), None);
+        let (told, is_news) = roster.lose("usb0", "does not exist: there is usb1".into());
+        assert_eq!((told.as_str(), is_news), (why, true));
+        let link = roster.entries[0].link.as_ref().unwrap();
+        assert_eq!((link.is_up, link.lends, link.is_backup), (false, None, false));
     }
 
     #[test]

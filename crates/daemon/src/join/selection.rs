@@ -3,15 +3,16 @@
 //!
 //! ```text
 //! every second    delivered by each uplink ──► estimate: the most of the last minute in which it carried
-//! estimates       ──► relay selection (SSRS) among primaries, then among primaries and secondaries
+//! estimates       ──► relay selection (SSRS) among those of one tier and price
 //! ```
 //!
-//! If uplinks have prices, all cheaper ones carry data before a more expensive one does. Among the most expensive
-//! uplinks that are needed, as few carry data as deliver the missing rate.
+//! All primaries carry data before a secondary does. Within a tier, all cheaper uplinks carry data before a more expensive
+//! one does. Among the last ones that are needed, as few carry data as deliver the missing rate.
 //!
 //! An uplink without an estimate carries data, to get one. If less than the target arrives although programs want data,
 //! the active uplinks have shown what they deliver, if only nothing: their estimates fall to that, and others help. An
-//! uplink that has delivered nothing is tried again later, beside those that deliver the target.
+//! uplink that has delivered nothing is tried again later, beside those that deliver the target. One that is held back
+//! shows nothing meanwhile, and is replaced for that time only.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -45,6 +46,8 @@ pub struct Measured {
     pub price: u32,
     /// Whether it can be used now.
     pub usable: bool,
+    /// Whether it is held back now because it made transfers late.
+    pub held_back: bool,
     /// Rate of data received, plus data sent and acknowledged.
     pub rate: Rate,
 }
@@ -57,6 +60,13 @@ struct Known {
     carried_at: Option<Instant>,
     /// Whether it has delivered nothing when it was last to carry data: the path may be dead, or lead to a portal.
     failed: bool,
+}
+
+impl Measured {
+    /// Whether it may be chosen to carry data.
+    fn may_carry(&self) -> bool {
+        self.usable && !self.held_back && self.tier <= Tier::Secondary
+    }
 }
 
 impl Known {
@@ -146,7 +156,7 @@ impl Selection {
         let total: u64 = measured.iter().map(|uplink| uplink.rate.as_bps()).fold(0, u64::saturating_add);
         self.short = if busy && total < self.least() { self.short + 1 } else { 0 };
         if self.short >= SHORTFALL {
-            self.believe_what_was_seen();
+            self.believe_what_was_seen(measured);
             self.short = 0;
         }
         let wanted = self.decide(measured, now);
@@ -165,7 +175,7 @@ impl Selection {
     }
 
     fn note(&mut self, index: usize, uplink: Measured, busy: bool, now: Instant) {
-        let carries = self.carries(index) && uplink.usable && busy;
+        let carries = self.carries(index) && uplink.usable && !uplink.held_back && busy;
         let Some(known) = self.known.get_mut(index) else { return };
         if carries {
             known.rates.push_back(uplink.rate.as_bps());
@@ -180,9 +190,9 @@ impl Selection {
     }
 
     /// Limits the estimates of the active uplinks to the rates of the last seconds.
-    fn believe_what_was_seen(&mut self) {
-        for (known, carries) in self.known.iter_mut().zip(&self.carries) {
-            if *carries {
+    fn believe_what_was_seen(&mut self, measured: &[Measured]) {
+        for ((known, carries), uplink) in self.known.iter_mut().zip(&self.carries).zip(measured) {
+            if *carries && !uplink.held_back {
                 keep_latest(&mut known.rates, SHORTFALL);
                 known.judge(SHORTFALL);
             }
@@ -191,40 +201,42 @@ impl Selection {
 
     fn decide(&mut self, measured: &[Measured], now: Instant) -> Vec<bool> {
         self.learns = false;
-        let may = |tier: Tier| move |uplink: &Measured| uplink.usable && uplink.tier <= tier;
-        for tiers in [Tier::Primary, Tier::Secondary] {
-            let among: Vec<usize> = (0..measured.len()).filter(|index| may(tiers)(&measured[*index])).collect();
-            if let Some(chosen) = self.choose_cheapest(&among, measured, now) {
-                return (0..measured.len()).map(|index| chosen.contains(&index)).collect();
-            }
-        }
-        measured.iter().map(may(Tier::Secondary)).collect()
+        let among: Vec<usize> = (0..measured.len()).filter(|index| measured[*index].may_carry()).collect();
+        let chosen = self.choose_first(&among, measured, now).unwrap_or(among);
+        // The choice of one that is held back waits until it no longer is.
+        let stays = |index: usize| measured[index].held_back && self.carries(index);
+        (0..measured.len()).map(|index| chosen.contains(&index) || stays(index)).collect()
     }
 
-    /// Returns those of `among` that should carry data, more expensive ones only if cheaper ones do not deliver enough.
-    /// `None`: all together do not.
-    fn choose_cheapest(&mut self, among: &[usize], measured: &[Measured], now: Instant) -> Option<Vec<usize>> {
-        let prices: BTreeSet<u32> = among.iter().map(|index| measured[*index].price).collect();
-        let mut cheaper: Vec<usize> = Vec::new();
-        for price in prices {
-            let before: u64 = cheaper.iter().filter_map(|index| self.estimate(*index)).map(Rate::as_bps).sum();
-            let level: Vec<usize> = among.iter().copied().filter(|index| measured[*index].price == price).collect();
-            let unknown = level.iter().any(|index| self.estimate(*index).is_none());
-            let sum: u64 = level.iter().filter_map(|index| self.estimate(*index)).map(Rate::as_bps).sum();
-            if unknown {
+    /// Returns those of `among` that should carry data, secondaries and more expensive ones only if primaries and
+    /// cheaper ones do not deliver enough. `None`: all together do not.
+    fn choose_first(&mut self, among: &[usize], measured: &[Measured], now: Instant) -> Option<Vec<usize>> {
+        let rank = |index: usize| (measured[index].tier, measured[index].price);
+        let ranks: BTreeSet<(Tier, u32)> = among.iter().map(|index| rank(*index)).collect();
+        let mut first: Vec<usize> = Vec::new();
+        for level in ranks {
+            let level: Vec<usize> = among.iter().copied().filter(|index| rank(*index) == level).collect();
+            if level.iter().any(|index| self.estimate(*index).is_none()) {
                 self.learns = true;
-                return Some([cheaper, level].concat());
+                return Some([first, level].concat());
             }
+            let (before, sum) = (self.sum_bps(&first), self.sum_bps(&level));
+            let (tried, known): (Vec<usize>, Vec<usize>) =
+                level.into_iter().partition(|index| self.known.get(*index).is_some_and(Known::is_tried_again));
             if before.saturating_add(sum) >= self.least() {
                 let missing = Rate::from_bps(self.target.as_bps().saturating_sub(before));
-                let (tried, known): (Vec<usize>, _) =
-                    level.into_iter().partition(|index| self.known.get(*index).is_some_and(Known::is_tried_again));
                 let chosen = self.choose(&known, missing, now);
-                return Some([cheaper, chosen, tried].concat());
+                return Some([first, chosen, tried].concat());
             }
-            cheaper.extend(level);
+            let delivering = known.into_iter().filter(|index| self.sum_bps(&[*index]) > 0);
+            first.extend(delivering.chain(tried));
         }
         None
+    }
+
+    /// Returns the sum of the estimates, bit/s.
+    fn sum_bps(&self, set: &[usize]) -> u64 {
+        set.iter().filter_map(|index| self.estimate(*index)).map(Rate::as_bps).fold(0, u64::saturating_add)
     }
 
     /// Returns some of `among`, which all have estimates and together deliver `target`.
@@ -286,6 +298,8 @@ mod tests {
         mbps: Vec<u64>,
         /// Which are there, but deliver nothing.
         silent: Vec<usize>,
+        /// Which are held back.
+        held_back: Vec<usize>,
         wanted_mbps: u64,
         second: u64,
         changes: usize,
@@ -299,6 +313,7 @@ mod tests {
                 prices: vec![0; uplinks.len()],
                 mbps: uplinks.iter().map(|(_, mbps)| *mbps).collect(),
                 silent: Vec::new(),
+                held_back: Vec::new(),
                 wanted_mbps: 1000,
                 second: 0,
                 changes: 0,
@@ -311,11 +326,12 @@ mod tests {
                 let mut left = self.wanted_mbps;
                 let measured: Vec<Measured> = (0..self.mbps.len())
                     .map(|index| {
-                        let carries = self.selection.carries(index) && !self.silent.contains(&index);
+                        let held_back = self.held_back.contains(&index);
+                        let carries = self.selection.carries(index) && !self.silent.contains(&index) && !held_back;
                         let mbps = if carries { self.mbps[index].min(left) } else { 0 };
                         left -= mbps;
                         let (tier, price, usable) = (self.tiers[index], self.prices[index], self.mbps[index] > 0);
-                        Measured { tier, price, usable, rate: Rate::from_bps(mbps * 1_000_000) }
+                        Measured { tier, price, usable, held_back, rate: Rate::from_bps(mbps * 1_000_000) }
                     })
                     .collect();
                 self.changes += usize::from(self.selection.look(&measured, BUSY, Instant::from_secs(self.second)));
@@ -350,8 +366,7 @@ mod tests {
     fn secondaries_carry_where_primaries_do_not_reach_the_target_and_backups_never() {
         assert_eq!(World::new(8, &[(Primary, 10), (Secondary, 10), (Backup, 10)]).run(100), [0]);
         let mut world = World::new(8, &[(Primary, 5), (Secondary, 10), (Backup, 10)]);
-        assert!(world.run(100).contains(&1));
-        assert!(!world.selection.carries(2));
+        assert_eq!(world.run(100), [0, 1], "it helps, and the primary goes on");
     }
 
     #[test]
@@ -374,6 +389,9 @@ mod tests {
         let mut world = World::new(8, &[(Primary, 10), (Secondary, 10)]);
         world.prices = vec![9, 0];
         assert_eq!(world.run(100), [0]);
+        let mut world = World::new(8, &[(Primary, 5), (Secondary, 10)]);
+        world.prices = vec![3, 0];
+        assert_eq!(world.run(100), [0, 1], "it helps, and the primary goes on");
     }
 
     #[test]
@@ -426,7 +444,7 @@ mod tests {
     fn one_that_delivered_nothing_is_tried_again_beside_those_that_deliver_enough() {
         let mut world = World::new(8, &[(Primary, 4), (Primary, 9), (Secondary, 10)]);
         world.silent = vec![1];
-        assert_eq!(world.run(60), [2]);
+        assert_eq!(world.run(60), [0, 2]);
         let (mut seconds, mut without) = (0, 0);
         // What is known of the first one becomes old as well: that it delivers too little shows in a second or two.
         for _ in 0..1800 {
@@ -438,10 +456,28 @@ mod tests {
         world.silent.clear();
         assert_eq!(world.run(700), [1], "it delivers, so the secondary does not carry");
         world.silent = vec![1];
-        assert_eq!(world.run(60), [2]);
+        assert_eq!(world.run(60), [0, 2]);
         world.silent.clear();
         world.selection.try_again(1);
         assert_eq!(world.run(60), [1], "at once");
+    }
+
+    #[test]
+    fn one_that_is_held_back_is_replaced_for_that_time_only() {
+        for (tier, price) in [(Secondary, 0), (Primary, 3)] {
+            let mut world = World::new(8, &[(Primary, 5), (Primary, 4), (tier, 10)]);
+            world.prices[2] = price;
+            assert_eq!(world.run(60), [0, 1]);
+            world.held_back = vec![1];
+            assert!(world.run(3).contains(&2), "{tier:?} at {price}");
+            assert!(world.run(100).contains(&2), "it stays: {tier:?} at {price}");
+            world.held_back.clear();
+            assert_eq!(world.run(2), [0, 1], "{tier:?} at {price}");
+            assert_eq!(world.run(60), [0, 1], "{tier:?} at {price}");
+        }
+        let mut world = World::new(8, &[(Primary, 20)]);
+        world.held_back = vec![0];
+        assert_eq!(world.run(20), [0], "there is no other");
     }
 
     #[test]
@@ -454,7 +490,8 @@ mod tests {
     #[test]
     fn odd_numbers_end_in_some_choice() {
         let mut selection = Selection::new(Rate::from_bps(0), 1).unwrap();
-        let measured = Measured { tier: Primary, price: 0, usable: true, rate: Rate::from_bps(u64::MAX) };
+        let measured =
+            Measured { tier: Primary, price: 0, usable: true, held_back: false, rate: Rate::from_bps(u64::MAX) };
         selection.look(&[measured, measured], BUSY, Instant::ZERO);
         selection.look(&[], !BUSY, Instant::FAR_FUTURE);
         assert!(selection.carries(7));

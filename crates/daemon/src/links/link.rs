@@ -21,6 +21,7 @@ use crate::sockets::Datagrams;
 use crate::store::Relay;
 
 use super::Chosen;
+use super::believed::Believed;
 
 /// Maximum number of discovered addresses that are called at once.
 const CANDIDATES_MAX: usize = 4;
@@ -52,7 +53,7 @@ pub struct LinkStatus {
     pub is_paired: bool,
     /// Whether this device has been paired again since, and has another slot now than this link uses.
     pub is_renumbered: bool,
-    /// Why it has no device, if it has none.
+    /// Why it has no device, or why nobody carries its packets.
     pub no_device: Option<String>,
     /// Time since the relay was last heard, if longer than its messages are apart; also `None` if it was never heard.
     pub silent: Option<Duration>,
@@ -96,6 +97,25 @@ impl LinkStatus {
         let until = self.volume_renews.as_ref().map_or(String::new(), |date| format!(" until {date}"));
         Some(format!("is not lent now: the relay {} {words}{until}", self.relay))
     }
+
+    /// Returns the status of the link once nobody carries its packets any more. `why`: the continuation of a sentence
+    /// after its name.
+    pub fn ended(self, why: &str) -> Self {
+        Self {
+            is_up: false,
+            no_device: Some(why.to_owned()),
+            silent: None,
+            round_trip: None,
+            lends: None,
+            lends_in_words: None,
+            is_backup: false,
+            spare_bps: None,
+            owner_bps: None,
+            left_bytes: None,
+            volume_renews: None,
+            ..self
+        }
+    }
 }
 
 fn carries(lends: &str) -> bool {
@@ -138,7 +158,7 @@ pub struct Link {
     /// The relay's instance as last heard; and how long the link stays down because the instance has changed.
     instance: Option<u32>,
     down_until: Instant,
-    told: Option<Lends>,
+    believed: Believed,
     changed: bool,
     socket: Datagrams,
     device: Device,
@@ -172,7 +192,7 @@ impl Link {
             slot_now: Some(relay.slot),
             instance: None,
             down_until: Instant::ZERO,
-            told: None,
+            believed: Believed::default(),
             changed: false,
             socket,
             device: Device::There(tun),
@@ -346,10 +366,11 @@ impl Link {
     /// Gives the device a carrier while the relay is reachable and lends, and the addresses of the families that the
     /// relay's own link carries.
     fn handle_terms(&mut self) -> Result<()> {
+        let terms = self.caller.terms().filter(|_| self.is_up());
+        self.changed |= self.believed.take(terms.map(|terms| terms.lends), self.now);
         if matches!(self.device, Device::Gone { .. }) {
             return Ok(());
         }
-        let terms = self.caller.terms().filter(|_| self.is_up());
         if let Some(terms) = terms {
             if self.instance.replace(terms.instance).is_some_and(|before| before != terms.instance) {
                 // The relay has restarted: connections over it are dead, even if they do not know it yet.
@@ -360,16 +381,13 @@ impl Link {
                 self.note_lame(&error);
             }
         }
-        let lends = terms.map(|terms| terms.lends);
-        let carries = lends.is_some_and(Lends::carries) && self.down_until <= self.now;
+        let carries = self.believed.carries() && self.down_until <= self.now;
         let Device::There(tun) = &self.device else { return Ok(()) };
         if carries != self.has_carrier {
             let what = || Error::system(format!("change the carrier of {}", self.interface));
             tun.set_carrier(carries).map_err(what())?;
             self.has_carrier = carries;
         }
-        self.changed |= lends != self.told;
-        self.told = lends;
         Ok(())
     }
 
@@ -418,6 +436,7 @@ impl Link {
     pub fn status(&self) -> LinkStatus {
         let is_up = self.is_up();
         let terms = self.caller.terms().filter(|_| is_up);
+        let lends = self.believed.lends().filter(|_| is_up);
         LinkStatus {
             interface: self.interface.clone(),
             relay: self.relay.name.to_string(),
@@ -433,14 +452,14 @@ impl Link {
             },
             silent: self.caller.silence(self.now).filter(|span| *span > QUIET),
             round_trip: self.caller.round_trip().filter(|_| is_up),
-            lends: terms.map(|terms| terms.lends.name()),
-            lends_in_words: terms.map(|terms| terms.lends.describe()),
-            is_backup: terms.is_some_and(|terms| terms.lends == Lends::AsBackup),
+            lends: lends.map(Lends::name),
+            lends_in_words: lends.map(Lends::describe),
+            is_backup: lends == Some(Lends::AsBackup),
             spare_bps: terms.map(|terms| terms.spare).filter(|spare| *spare < Terms::UNLIMITED).map(Rate::as_bps),
             owner_bps: terms.map(|terms| terms.owner.as_bps()),
             left_bytes: terms.map(|terms| terms.left_bytes).filter(|left| *left < u64::MAX),
-            volume_renews: terms
-                .filter(|terms| terms.lends == Lends::NoVolume)
+            volume_renews: lends
+                .filter(|lends| *lends == Lends::NoVolume)
                 .and_then(|_| self.caller.renewal())
                 .and_then(calendar::date),
         }

@@ -19,7 +19,7 @@
 //! downloads, plain TCP     near ones, until these have their share of connections; then all
 //! MPTCP is removed there   after those where it is not, if these deliver as much together, or are as near (see
 //!                          `servers.rs`)
-//! in the network of some   only these; other networks may use the same addresses
+//! in the network of some   only these, if the address is private: other networks may use the same ones
 //! failing                  after all others, for 1, 2, 4 ... 64 s; if all fail, tier by tier
 //! portal, or suspected     after all others, until the suspicion or the portal is gone (see `portal.rs`)
 //! ```
@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use units::{Duration, Instant};
 
-use super::target::Host;
+use super::target::{Host, is_private};
 
 mod plan;
 mod servers;
@@ -121,9 +121,10 @@ pub struct Uplink {
 }
 
 impl Uplink {
-    /// Whether `remote` is in the uplink's own network.
+    /// Whether `remote` is a private address in the uplink's own network. Other addresses are the same host's wherever
+    /// they are asked, and a network that states a short prefix would keep other uplinks from reaching them.
     fn is_near(&self, remote: IpAddr) -> bool {
-        self.near.is_some_and(|network| network.prefix_len > 0 && network.contains(remote))
+        is_private(remote) && self.near.is_some_and(|network| network.contains(remote))
     }
 }
 
@@ -358,12 +359,12 @@ impl Choice {
         self.uplinks.iter().find(|state| state.uplink.ip == ip).map(|state| state.uplink.tier)
     }
 
-    /// Whether `remote` is in a network of an uplink. Behind another uplink, such an address may be somebody else's.
+    /// Whether `remote` is a private address in the network of an uplink. Behind another uplink, it may be somebody else's.
     pub fn is_near(&self, remote: IpAddr) -> bool {
         self.uplinks.iter().any(|state| state.uplink.is_near(remote))
     }
 
-    /// Whether connections to `remote` may start on an uplink: if it is in networks of uplinks, only on these.
+    /// Whether connections to `remote` may start on an uplink: if it is near some uplinks, only on these.
     fn may_lead_to(&self, uplink: &Uplink, remote: IpAddr) -> bool {
         uplink.is_near(remote) || !self.is_near(remote)
     }

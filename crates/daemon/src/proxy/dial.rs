@@ -382,8 +382,14 @@ mod tests {
 
     #[test]
     fn a_host_of_an_uplinks_own_network_is_looked_for_nowhere_else() {
-        let network = |text: &str| Some(Network { address: text.parse().unwrap(), prefix_len: 24 });
-        let nears = [network("192.168.1.5"), network("192.168.42.10"), network("192.168.1.7"), None];
+        let network = |text: &str, prefix_len| Some(Network { address: text.parse().unwrap(), prefix_len });
+        // The last one claims half of the Internet.
+        let nears = [
+            network("192.168.1.5", 24),
+            network("192.168.42.10", 24),
+            network("192.168.1.7", 24),
+            network("1.2.3.4", 1),
+        ];
         let mut choice = Choice::default();
         for (link, (ip, near)) in
             ips(&["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"]).into_iter().zip(nears).enumerate()
@@ -400,6 +406,7 @@ mod tests {
         assert_eq!(from("192.168.1.1"), "10.0.0.1 10.0.0.3", "two uplinks to one network, or to two alike");
         assert_eq!(from("192.168.42.129"), "10.0.0.2");
         assert_eq!(from("192.168.2.1"), "10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4", "behind some gateway");
+        assert_eq!(from("93.184.216.34"), "10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4", "the same host behind all of them");
     }
 
     #[test]

@@ -124,6 +124,18 @@ fn why_not_v6(ip: Ipv6Addr) -> Option<&'static str> {
     why_not(Ipv4Addr::new(a, b, c, d).into()).map(|_| "contains an IPv4 address that the proxy does not connect to")
 }
 
+/// Returns whether an address is unreachable from outside its network: private (RFC 1918), shared (RFC 6598), unique
+/// local (RFC 4193) or link-local.
+pub fn is_private(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => {
+            let [a, b, ..] = ip.octets();
+            ip.is_private() || ip.is_link_local() || (a == 100 && (64..128).contains(&b))
+        }
+        IpAddr::V6(ip) => ip.is_unique_local() || ip.is_unicast_link_local(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,6 +202,25 @@ mod tests {
         }
         for ip in ["10.0.0.1", "192.168.1.1", "8.8.8.8", "2001:db8::1", "fd00::1", "64:ff9b::808:808", "100.64.0.1"] {
             assert_eq!(why_not(ip.parse().unwrap()), None, "{ip}");
+        }
+    }
+
+    #[test]
+    fn private_addresses_are_those_that_are_translated() {
+        for ip in [
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.42.10",
+            "100.64.0.1",
+            "100.127.255.255",
+            "169.254.1.1",
+            "fd00::1",
+            "fe80::1",
+        ] {
+            assert!(is_private(ip.parse().unwrap()), "{ip}");
+        }
+        for ip in ["100.128.0.1", "100.63.255.255", "192.0.2.1", "172.32.0.1", "2001:db8::1"] {
+            assert!(!is_private(ip.parse().unwrap()), "{ip}");
         }
     }
 }

@@ -389,6 +389,12 @@ impl Harm {
         self.next_at
     }
 
+    /// Forgets an uplink that is gone: the next one may get its address.
+    pub fn forget(&mut self, local: IpAddr) {
+        self.slow.retain(|slow| *slow != local);
+        self.dismissed.retain(|(dismissed, _)| *dismissed != local);
+    }
+
     /// Returns when a subflow was probed that has given no sign of life since it was last heard at `heard_at`. When
     /// looks end, the answer stays, and there are no further probes.
     pub fn unanswered_since(&self, id: SubflowId, heard_at: Instant) -> Option<Instant> {

@@ -23,7 +23,8 @@ use crate::{Error, Result};
 pub const PREFIX: &str = "via-";
 /// Maximum octets of an interface's name.
 const NAME_BYTES_MAX: usize = 15;
-/// A family that is lost this soon after it was set up never worked, and is tried again only after a pause.
+/// A family that is lost this soon after it was set up never worked, and is tried again only after a pause. So is one
+/// that the relay has taken back this soon twice in a row.
 const SOON: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_secs(30);
 /// The device's routes are the last ones in the main table. The metric is this plus the device's index, since IPv4
@@ -106,13 +107,15 @@ fn lead_nowhere(tun: &Tun) -> Result<()> {
 struct Family {
     is_there: bool,
     made_at: Instant,
-    /// The family did not work: it is not tried again before this time.
+    /// The family did not last: it is not tried again before this time.
     not_before: Instant,
+    /// Whether the relay last took it back soon.
+    was_brief: bool,
 }
 
 impl Default for Family {
     fn default() -> Self {
-        Self { is_there: false, made_at: Instant::ZERO, not_before: Instant::ZERO }
+        Self { is_there: false, made_at: Instant::ZERO, not_before: Instant::ZERO, was_brief: false }
     }
 }
 
@@ -122,15 +125,27 @@ impl Family {
         if self.is_there == wanted || wanted && now < self.not_before {
             return false;
         }
-        (self.is_there, self.made_at) = (wanted, now);
+        if wanted {
+            (self.is_there, self.made_at) = (true, now);
+        } else {
+            let is_brief = self.end(now);
+            if core::mem::replace(&mut self.was_brief, is_brief) && is_brief {
+                self.not_before = now + PAUSE;
+            }
+        }
         true
     }
 
     fn lose(&mut self, now: Instant) {
-        self.is_there = false;
-        if now.saturating_since(self.made_at) < SOON {
+        if self.end(now) {
             self.not_before = now + PAUSE;
         }
+    }
+
+    /// Notes that it is gone. Returns whether it was there only for a moment.
+    fn end(&mut self, now: Instant) -> bool {
+        self.is_there = false;
+        now.saturating_since(self.made_at) < SOON
     }
 }
 
@@ -167,7 +182,8 @@ impl Ways {
         Ok(Self { device: name.into(), addresses: slot_addresses(slot), families: [Family::default(); 2], shell })
     }
 
-    /// Sets up these families, and no others. This takes some milliseconds for a change, and no time otherwise.
+    /// Sets up these families, and no others. This takes some milliseconds for a change, and no time otherwise. A family
+    /// that keeps ending within a moment is not set up again for half a minute.
     ///
     /// # Errors
     /// If the shell was killed: nothing can be changed any more. What there is stays.
@@ -280,7 +296,19 @@ mod tests {
         assert!(family.changes_to(true, Instant::from_secs(1)) && !family.changes_to(true, Instant::from_secs(2)));
         family.lose(Instant::from_secs(60));
         assert!(family.changes_to(true, Instant::from_secs(60)));
-        assert!(family.changes_to(false, Instant::from_secs(61)));
+        assert!(family.changes_to(false, Instant::from_secs(80)) && family.changes_to(true, Instant::from_secs(80)));
+    }
+
+    #[test]
+    fn a_relay_that_takes_families_back_at_once_has_few_changes_made() {
+        let mut family = Family::default();
+        let mut changes = Vec::new();
+        for ms in (0..60_000).step_by(10) {
+            if family.changes_to(ms % 20 == 0, Instant::from_millis(100_000 + ms)) {
+                changes.push(ms);
+            }
+        }
+        assert_eq!(changes, [0, 10, 20, 30, 30_040, 30_050]);
     }
 
     #[test]

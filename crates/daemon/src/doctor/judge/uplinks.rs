@@ -2,8 +2,9 @@
 
 use linux::uplink::{NO_DEFAULT_ROUTE, Network};
 
-use super::super::facts::{Facts, GatewayState, Manager, UplinkFacts, WayFacts, is_private};
+use super::super::facts::{Facts, GatewayState, Manager, UplinkFacts, WayFacts};
 use super::{Finding, MACHINE, has_reached, list};
+use crate::proxy::target::is_private;
 
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings: Vec<Finding> = facts.uplinks.iter().filter_map(unusable).collect();

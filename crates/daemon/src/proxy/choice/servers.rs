@@ -18,7 +18,9 @@ const SILENT_MAX: usize = 256;
 const SILENT_FOR: Duration = Duration::from_secs(600);
 /// Servers that answer over an uplink only without an offer of MPTCP: their limit, and how long this is remembered,
 /// since the network may change, or the offers were merely lost. If an uplink has two that share neither name nor IP
-/// address, the uplink is the cause, not a firewall in front of one site.
+/// address, the uplink is the cause, not a firewall in front of one site; but not if a server has answered with MPTCP
+/// over it within this time, and not for a server that has done so within [`SERVER_FOR`]: two sites of one attacker
+/// could end offers there.
 const WITHOUT_OFFER_MAX: usize = 256;
 const WITHOUT_OFFER_FOR: Duration = Duration::from_secs(600);
 /// Bound of a server's `habit`, either way.
@@ -50,6 +52,8 @@ pub struct Servers {
     silent: BTreeMap<SocketAddr, Instant>,
     /// Keys are uplink and server.
     without_offer: BTreeMap<(usize, SocketAddr), WithoutOffer>,
+    /// When a server last answered with MPTCP, by uplink.
+    spoke_at: BTreeMap<usize, Instant>,
 }
 
 /// A server that answers over an uplink only without an offer of MPTCP.
@@ -78,14 +82,16 @@ impl Servers {
         server.answers.push(Answer { link, mptcp: mptcp.unwrap_or(false), offered, at: now });
         if mptcp == Some(true) {
             self.without_offer.retain(|(other, _), _| *other != link);
+            self.spoke_at.insert(link, now);
         }
     }
 
     /// Notes that a server answered over an uplink without an offer of MPTCP, after an offer had no answer or was
-    /// refused.
+    /// refused. If it speaks MPTCP, the offer was lost, unless others answer so as well.
     pub fn wanted_no_offer(&mut self, remote: SocketAddr, host: &Host, link: usize, now: Instant) {
         self.without_offer.retain(|_, known| now < known.until);
-        if self.without_offer.len() < WITHOUT_OFFER_MAX && !self.speaks_mptcp(remote, now) {
+        let counts = !self.speaks_mptcp(remote, now) || self.have_two_sites_no_offer(link, now);
+        if self.without_offer.len() < WITHOUT_OFFER_MAX && counts {
             // The time is not extended: offers are tried again after it.
             let new = WithoutOffer { host: host.clone(), until: now + WITHOUT_OFFER_FOR };
             self.without_offer.entry((link, remote)).or_insert(new);
@@ -94,12 +100,26 @@ impl Servers {
 
     /// Whether to connect to a server over this uplink without an offer of MPTCP.
     pub fn is_without_offer(&self, remote: SocketAddr, link: usize, now: Instant) -> bool {
+        let is_known = self.without_offer.get(&(link, remote)).is_some_and(|known| now < known.until);
+        is_known || self.have_two_sites_no_offer(link, now) && !self.lets_offers_through(remote, link, now)
+    }
+
+    /// Whether servers of two sites answer over this uplink only without an offer.
+    fn have_two_sites_no_offer(&self, link: usize, now: Instant) -> bool {
         let all = self.without_offer.iter().filter(|((other, _), known)| *other == link && now < known.until);
         let there: Vec<_> = all.map(|((_, known), it)| (*known, &it.host)).collect();
         let is_another_site =
             |one: &(SocketAddr, &Host), other: &(SocketAddr, &Host)| one.0.ip() != other.0.ip() && one.1 != other.1;
-        there.iter().any(|(known, _)| *known == remote)
-            || there.iter().any(|one| there.iter().any(|other| is_another_site(one, other)))
+        there.iter().any(|one| there.iter().any(|other| is_another_site(one, other)))
+    }
+
+    /// Whether an answer with MPTCP over this uplink shows that offers to a server may get through: a recent one of any
+    /// server, or one of its own.
+    fn lets_offers_through(&self, remote: SocketAddr, link: usize, now: Instant) -> bool {
+        let spoke_lately = self.spoke_at.get(&link).is_some_and(|at| now.saturating_since(*at) < WITHOUT_OFFER_FOR);
+        let has_spoken =
+            |answer: &Answer| answer.link == link && answer.mptcp && now.saturating_since(answer.at) < SERVER_FOR;
+        spoke_lately || self.get(remote, now).is_some_and(|server| server.answers.iter().any(has_spoken))
     }
 
     /// Notes that an address did not answer attempts that began at `since`, while another one of its server did.
@@ -117,6 +137,7 @@ impl Servers {
     /// Forgets an uplink that is gone, and with it the middleboxes on its path.
     pub fn forget(&mut self, link: usize) {
         self.known.values_mut().for_each(|server| server.answers.retain(|answer| answer.link != link));
+        self.spoke_at.remove(&link);
         self.without_offer.retain(|(other, _), _| *other != link);
     }
 
@@ -280,6 +301,31 @@ mod tests {
             servers.wanted_no_offer(SocketAddr::from(([203, 0, 113, 1], 1)), &host("c.test"), 0, at(1));
             assert!(servers.is_without_offer(elsewhere(9), 0, at(2)), "{second} {name:?}");
         }
+    }
+
+    #[test]
+    fn two_sites_do_not_end_offers_where_others_answer_with_mptcp() {
+        let mut servers = Servers::default();
+        let (a, b) = (&host("a.test"), &host("b.test"));
+        let are_without = |servers: &Servers, now| [4, 9].map(|port| servers.is_without_offer(remote(port), 0, now));
+        let two_sites = |servers: &mut Servers, now| {
+            servers.wanted_no_offer(remote(1), a, 0, now);
+            servers.wanted_no_offer(elsewhere(2), b, 0, now);
+        };
+        servers.answered(remote(4), 0, Some(true), at(0));
+        two_sites(&mut servers, at(10));
+        assert!(servers.is_without_offer(remote(1), 0, at(11)), "they are believed for themselves");
+        assert_eq!(are_without(&servers, at(12)), [false, false], "the uplink carries MPTCP at this moment");
+        // The network may have changed, which the server that spoke MPTCP shows.
+        two_sites(&mut servers, at(650));
+        assert_eq!(are_without(&servers, at(651)), [false, true]);
+        servers.wanted_no_offer(remote(4), a, 0, at(652));
+        assert_eq!(are_without(&servers, at(653)), [true, true]);
+        servers.answered(remote(4), 0, Some(true), at(1300));
+        assert_eq!(are_without(&servers, at(1301)), [false, false]);
+        servers.forget(0);
+        two_sites(&mut servers, at(1302));
+        assert_eq!(are_without(&servers, at(1303)), [true, true], "another uplink");
     }
 
     #[test]

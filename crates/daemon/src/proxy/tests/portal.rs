@@ -141,12 +141,14 @@ fn what_must_not_be_sent_twice_is_not() {
 
 #[test]
 fn a_router_that_sends_to_its_login_is_asked_once_and_over_its_own_uplink() {
-    let near = Some(Network { address: "192.0.2.5".parse().unwrap(), prefix_len: 24 });
+    let near = Some(Network { address: "192.168.1.5".parse().unwrap(), prefix_len: 24 });
     for router in [0, 1] {
         let (mut world, mut ends) = (world(), ends([LOGIN, LOGIN], false));
+        let plain = || ConnectionConfig { mptcp: false, ..ConnectionConfig::default() };
+        ends.servers = [0, 1].map(|_| Server::at("192.168.1.1:80", plain()));
         let (ip, now) = ([UPLINK, OTHER][router], world.now());
         world.proxy.add_uplink(Uplink { ip, tier: Tier::Primary, link: router, near }, &mut world.endpoint, now);
-        let answer = world.ask(&mut ends, b"", FORWARD);
+        let answer = world.ask(&mut ends, b"", b"GET http://192.168.1.1/ HTTP/1.1\r\n\r\n");
         assert!(answer.contains("login.test"), "{answer}");
         let mut asked = [0, 0];
         asked[router] = 1;

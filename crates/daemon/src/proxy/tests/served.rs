@@ -18,8 +18,13 @@ pub struct Server {
 
 impl Server {
     pub fn new(config: ConnectionConfig) -> Self {
+        Self::at(SERVER, config)
+    }
+
+    /// Creates a server with this address and port.
+    pub fn at(address: &str, config: ConnectionConfig) -> Self {
         let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 2);
-        let listener = endpoint.listen(SERVER.parse().unwrap(), config).unwrap();
+        let listener = endpoint.listen(address.parse().unwrap(), config).unwrap();
         Self { endpoint, listener, connection: None }
     }
 

@@ -147,18 +147,32 @@ fn one_that_is_slower_still_is_withdrawn() {
     assert_eq!(found, Finding::Late(SubflowId(1)));
 }
 
-/// Once it is regular again the peer gives it more than the first time.
-#[test]
-fn one_that_is_slow_again_is_withdrawn() {
+/// A download over a subflow that was found slow, as a backup, and then regular again.
+fn with_a_slow_one_that_is_regular_again() -> Download {
     let mut download = Download::new([20, 100]);
-    assert_eq!(download.until_found(40, [GOOD, BAD], [0, 0]), None);
+    assert_eq!(download.until_found(25, [GOOD, BAD], [0, 0]), None);
     assert!(download.until_found(100, [GOOD, BAD], [200_000, 0]).is_some());
     for backup in [true, false] {
         download.carriers[1].backup = backup;
-        assert_eq!(download.until_found(100, [GOOD, BAD], [0, 0]), None);
+        assert_eq!(download.until_found(10, [GOOD, BAD], [0, 0]), None);
     }
+    download
+}
+
+/// Once it is regular again the peer gives it more than the first time.
+#[test]
+fn one_that_is_slow_again_is_withdrawn() {
+    let mut download = with_a_slow_one_that_is_regular_again();
     let (found, _) = download.until_found(100, [GOOD, BAD], [400_000, 0]).unwrap();
     assert_eq!(found, Finding::Late(SubflowId(1)));
+}
+
+#[test]
+fn one_over_the_next_uplink_with_that_address_is_slow_for_the_first_time() {
+    let mut download = with_a_slow_one_that_is_regular_again();
+    download.harm.forget(download.carriers[1].ip());
+    let (found, _) = download.until_found(100, [GOOD, BAD], [400_000, 0]).unwrap();
+    assert_eq!(found, Finding::Slow(SubflowId(1)));
 }
 
 #[test]
