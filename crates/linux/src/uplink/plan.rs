@@ -445,6 +445,20 @@ fn forwarding(interface: &str, is_v6: bool) -> String {
     if is_v6 { force_forwarding(interface) } else { format!("ipv4/conf/{interface}/forwarding") }
 }
 
+/// Returns the variables that let the kernel forward packets from the device, and from each of `uplinks`, in the
+/// families that these have.
+pub(super) fn forwarding_variables(device: &str, uplinks: &[&Uplink]) -> Vec<String> {
+    let of = |is_v6: bool| {
+        let has = move |uplink: &&&Uplink| uplink.ways().any(|way| way.address.is_ipv6() == is_v6);
+        let mut names: Vec<&str> = uplinks.iter().filter(has).map(|uplink| uplink.interface.as_str()).collect();
+        if !names.is_empty() {
+            names.insert(0, device);
+        }
+        names.into_iter().map(move |name| forwarding(name, is_v6))
+    };
+    of(false).chain(of(true)).collect()
+}
+
 /// Returns the variables to set for one uplink.
 pub(super) fn settings(uplink: &Uplink, surroundings: &Surroundings) -> Vec<Step> {
     let name = &uplink.interface;

@@ -6,8 +6,8 @@ use super::janitor::Janitor;
 use super::kernel_plan::{self, kernel_plan};
 use super::lending_plan::{lending_plan, slot_addresses};
 use super::plan::{
-    EnginePath, Families, Plan, Purpose, Step, UPLINKS_MAX, check_networks_of, device_number, plan_unchecked, routes,
-    settings, table_of,
+    EnginePath, Families, Plan, Purpose, Step, UPLINKS_MAX, check_networks_of, device_number, forwarding_variables,
+    plan_unchecked, routes, settings, table_of,
 };
 use super::state::{self, Claim, Turn};
 use super::watch::Watch;
@@ -20,6 +20,8 @@ use crate::{Error, Result};
 
 /// Variable that makes this host an IPv4 router.
 const ROUTER: &str = "ipv4/ip_forward";
+/// Variable that makes this host an IPv6 router.
+const ROUTER_V6: &str = "ipv6/conf/all/forwarding";
 
 /// A plan in force. Dropping it undoes everything, and so does any end of the process.
 #[derive(Debug)]
@@ -51,17 +53,23 @@ pub struct Plumbing {
 }
 
 /// Looks, a second apart, after a report of removed rules or routes without another one: a program may remove them all
-/// the time.
+/// the time, or switch forwarding off.
 const QUIET_LOOKS: u32 = 60;
 
-/// What happened after another program removed rules or routes, as systemd-networkd does with those it does not know.
+/// What happened after another program removed or changed what leads packets to their uplinks and back.
 #[derive(Debug)]
 pub enum WaysLoss {
-    /// They were restored.
-    Replaced,
-    /// They cannot be restored; each look tries again.
+    /// It was restored. The text says what the other program did, to follow its name in a sentence.
+    Replaced(String),
+    /// It cannot be restored; each look tries again.
     Lasting(Error),
 }
+
+/// What other programs do, as [`WaysLoss::Replaced`] says it: systemd-networkd removes what it does not know.
+const REMOVED_WAYS: &str = "removed rules or routes of this program (if it was systemd-networkd, set \
+    ManageForeignRoutingPolicyRules=no and ManageForeignRoutes=no)";
+/// A program that makes this host a router, and later ends that, switches forwarding off everywhere.
+const SWITCHED_OFF: &str = "switched off forwarding that this program needs";
 
 /// What happened after another program removed the guard, as a reload of firewall rules does.
 #[derive(Debug)]
@@ -250,14 +258,16 @@ impl Plumbing {
         }
     }
 
-    /// Checks the rules and routes, and restores those that another program has removed. Must be called every second or
-    /// two, in the network namespace of [`Self::lay`]; reports events at most once a minute. Routes also vanish with
-    /// their interface, without having been removed: `watch` knows which uplinks exist.
+    /// Checks the rules and routes, and whether the kernel still forwards, and restores what another program has removed
+    /// or switched off. Must be called every second or two, in the network namespace of [`Self::lay`]; reports events at
+    /// most once a minute. Routes also vanish with their interface, without having been removed: `watch` knows which
+    /// uplinks exist.
     pub fn check_ways(&mut self, watch: &mut Watch) -> Option<WaysLoss> {
         self.quiet_looks = self.quiet_looks.saturating_sub(1);
         // The time between two looks is enough for a report that an interface is gone, or is back.
         let is_due = self.may_lack_ways;
-        self.may_lack_ways = self.deletions.as_ref().is_some_and(deletions::have_happened);
+        let has_less = self.deletions.as_ref().is_some_and(deletions::have_happened);
+        self.may_lack_ways = has_less || !self.switched_off(watch).is_empty();
         if !is_due {
             return None;
         }
@@ -265,9 +275,9 @@ impl Plumbing {
             self.may_lack_ways = true;
             return None;
         }
-        let loss = match Turn::take().and_then(|_turn| self.lay_missing_ways(watch)) {
-            Ok(0) => return None,
-            Ok(_) => WaysLoss::Replaced,
+        let loss = match Turn::take().and_then(|_turn| self.restore_ways(watch)) {
+            Ok(lost) if lost.is_empty() => return None,
+            Ok(lost) => WaysLoss::Replaced(lost.join(", and ")),
             Err(why) => {
                 self.may_lack_ways = true;
                 WaysLoss::Lasting(why)
@@ -280,10 +290,38 @@ impl Plumbing {
         is_told.then_some(loss)
     }
 
+    /// Restores what is missing or switched off, and returns what had happened to it.
+    fn restore_ways(&mut self, watch: &Watch) -> Result<Vec<&'static str>> {
+        let (plan, _) = self.plan_anew()?;
+        let off = self.switched_off(watch);
+        let is_off = |step: &&Step| matches!(step, Step::Set { path, .. } if off.contains(path));
+        let sets: Vec<Step> = plan.steps.iter().filter(is_off).cloned().collect();
+        let mut lost = Vec::new();
+        if !sets.is_empty() {
+            // Where another program had switched it on first, nothing keeps strangers out yet.
+            let steps: Vec<Step> = guard_anew(&plan).into_iter().chain(sets).collect();
+            self.change(&steps, Standing::Stays)?;
+            lost.push(SWITCHED_OFF);
+        }
+        lost.extend((self.lay_missing_ways(&plan, watch)? > 0).then_some(REMOVED_WAYS));
+        Ok(lost)
+    }
+
+    /// Returns the variables of forwarding that are off although packets of uplinks that are there depend on them.
+    fn switched_off(&self, watch: &Watch) -> Vec<String> {
+        if self.purpose == Purpose::Kernel {
+            return Vec::new();
+        }
+        let there = self.paths.iter().map(|path| &path.uplink).filter(|uplink| watch.has(&uplink.interface));
+        let mut off = forwarding_variables(&self.device, &there.collect::<Vec<_>>());
+        let is = |path: &str, value: &str| Setting::value(path).is_some_and(|now| now == value);
+        off.retain(|path| is(path, "0") && !(path.starts_with("ipv6/") && is(ROUTER_V6, "1")));
+        off
+    }
+
     /// Restores the missing rules and routes, and returns their number. Those of an uplink that is gone are made when
     /// it is back.
-    fn lay_missing_ways(&mut self, watch: &Watch) -> Result<usize> {
-        let (plan, _) = self.plan_anew()?;
+    fn lay_missing_ways(&mut self, plan: &Plan, watch: &Watch) -> Result<usize> {
         let gone = self.paths.iter().enumerate().filter(|(_, path)| !watch.has(&path.uplink.interface));
         let gone: Vec<u32> =
             gone.map(|(index, _)| table_of(self.purpose, &self.device, index)).collect::<Result<_>>()?;

@@ -1,0 +1,77 @@
+//! What other programs take away from under the plumbing comes back.
+
+use linux::attachment::Attachment;
+use linux::uplink::WaysLoss;
+
+use super::*;
+
+/// The plumbing of an engine on both uplinks, looked after as a download does.
+struct Kept<'a> {
+    laptop: &'a Namespace,
+    _attachment: Attachment,
+    plumbing: Plumbing,
+    watch: Watch,
+}
+
+impl<'a> Kept<'a> {
+    fn new(laptop: &'a Namespace) -> Self {
+        let (attachment, plumbing) = plumb(laptop).unwrap();
+        let watch = laptop.run(|| Watch::new(&uplink::discover(&names(&USB)).unwrap())).unwrap().unwrap();
+        let mut kept = Self { laptop, _attachment: attachment, plumbing, watch };
+        wait_until("the watch has looked", || kept.look().is_none() && !kept.watch.is_about_to_look());
+        kept
+    }
+
+    /// Follows the uplinks, and then checks once.
+    fn look(&mut self) -> Option<WaysLoss> {
+        let Self { laptop, plumbing, watch, .. } = self;
+        let look = || {
+            while let Some(change) = watch.next().unwrap() {
+                if let Change::Usable(uplink) = change {
+                    plumbing.replace(&uplink).unwrap();
+                }
+            }
+            plumbing.check_ways(watch)
+        };
+        laptop.run(look).unwrap()
+    }
+
+    /// Looks until something was restored, and returns what had happened to it.
+    fn restored(&mut self) -> String {
+        let mut what = None;
+        wait_until("it is restored", || {
+            what = what.take().or_else(|| self.look());
+            what.is_some()
+        });
+        match what {
+            Some(WaysLoss::Replaced(what)) => what,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// As with programs that make this host a router while they run.
+#[test]
+fn forwarding_that_is_switched_off_everywhere_is_on_again() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let forwarding = || {
+        let show = "cd /proc/sys/net; grep . ipv4/conf/anabranch0/forwarding ipv4/conf/usb*/forwarding; \
+            nft list ruleset";
+        output(&net.laptop, "sh", &["-c", show])
+    };
+    let whole = {
+        let _kept = Kept::new(&net.laptop);
+        forwarding()
+    };
+    let before = net.state();
+    for router_at_first in [false, true] {
+        net.laptop.set("ipv4/ip_forward", if router_at_first { "1" } else { "0" }).unwrap();
+        let mut kept = Kept::new(&net.laptop);
+        net.laptop.set("ipv4/ip_forward", "1").unwrap();
+        net.laptop.set("ipv4/ip_forward", "0").unwrap();
+        assert!(kept.restored().starts_with("switched off forwarding"));
+        assert_eq!(forwarding(), whole, "with the rules against strangers");
+        drop(kept);
+        wait_until("all is as it was", || net.state() == before);
+    }
+}
