@@ -75,3 +75,37 @@ fn forwarding_that_is_switched_off_everywhere_is_on_again() {
         wait_until("all is as it was", || net.state() == before);
     }
 }
+
+/// As with systemd-networkd, which removes addresses of links that its files match, and VPNs that set the main table
+/// anew.
+#[test]
+fn the_addresses_and_routes_of_the_device_come_back() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let before = net.state();
+    let mut kept = Kept::new(&net.laptop);
+    let shell = |script: &str| output(&net.laptop, "sh", &["-c", script]);
+    let addressing = || {
+        let shown = shell(
+            "ip -o address show dev anabranch0 | tr -s ' '; ip route show dev anabranch0; ip -6 route show dev anabranch0",
+        );
+        shown.lines().filter(|line| !line.contains("fe80:")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let whole = addressing();
+    assert!(whole.len() >= 4, "{whole:#?}");
+    for removal in [
+        "ip address flush dev anabranch0",
+        "ip -4 address flush dev anabranch0",
+        "ip -6 route flush dev anabranch0",
+        "ip route flush dev anabranch0",
+    ] {
+        shell(removal);
+        assert!(addressing().len() < whole.len(), "{removal}");
+        // A report a minute is enough.
+        wait_until(removal, || {
+            let _ = kept.look();
+            addressing() == whole
+        });
+    }
+    drop(kept);
+    wait_until("all is as it was", || net.state() == before);
+}
