@@ -47,11 +47,13 @@ impl Deletions {
 }
 
 /// Returns whether messages report a deleted rule, a deleted route of our protocol, or a deleted address or route of
-/// the device with this index. Routes of others come and go all the time, rules hardly ever.
+/// the device with this index; or a deleted IPv4 address of any interface: with its last one, all its routes vanish
+/// without a report, those of our tables too. Routes of others come and go all the time, rules hardly ever.
 fn tells_deletion(octets: &[u8], device: u32) -> bool {
     const DELETED_ADDRESS: u16 = 21;
     const DELETED_ROUTE: u16 = 25;
     const DELETED_RULE: u16 = 33;
+    const IPV4: u8 = 2;
     // Behind family, length, flags and scope.
     const INDEX_AT: usize = 4;
     // Behind family, two lengths, type of service and table.
@@ -59,7 +61,10 @@ fn tells_deletion(octets: &[u8], device: u32) -> bool {
     const ROUTE_BYTES: usize = 12;
     const DEVICE: u16 = 4;
     messages(octets).any(|message| match message.kind {
-        DELETED_ADDRESS => message.body.get(INDEX_AT..INDEX_AT + 4) == Some(&device.to_ne_bytes()),
+        DELETED_ADDRESS => {
+            let is_of_device = message.body.get(INDEX_AT..INDEX_AT + 4) == Some(&device.to_ne_bytes());
+            is_of_device || message.body.first() == Some(&IPV4)
+        }
         DELETED_ROUTE => {
             let attributes = Attributes(message.body.get(ROUTE_BYTES..).unwrap_or_default());
             message.body.get(PROTOCOL_AT) == Some(&PROTOCOL) || attributes.u32(DEVICE) == Some(device)
@@ -83,11 +88,13 @@ mod tests {
             let attribute = [&8_u16.to_ne_bytes()[..], &4_u16.to_ne_bytes(), &device.to_ne_bytes()].concat();
             message(kind, &[&[2, 24, 0, 0, 254, protocol, 0, 1, 0, 0, 0, 0][..], &attribute].concat())
         };
-        let address = |kind: u16, device: u32| message(kind, &[&[10, 64, 0, 0][..], &device.to_ne_bytes()].concat());
+        let address = |kind: u16, family: u8, device: u32| {
+            message(kind, &[&[family, 24, 0, 0][..], &device.to_ne_bytes()].concat())
+        };
         let others =
-            [route(24, PROTOCOL, 7), route(32, 0, 7), route(25, 16, 3), address(20, 7), address(21, 3)].concat();
+            [route(24, PROTOCOL, 7), route(32, 0, 7), route(25, 16, 3), address(20, 2, 7), address(21, 10, 3)].concat();
         assert!(!tells_deletion(&others, 7));
-        for ours in [route(25, PROTOCOL, 3), route(25, 2, 7), route(33, 0, 3), address(21, 7)] {
+        for ours in [route(25, PROTOCOL, 3), route(25, 2, 7), route(33, 0, 3), address(21, 10, 7), address(21, 2, 3)] {
             assert!(tells_deletion(&[others.clone(), ours].concat(), 7));
         }
         for cut in 0..others.len() {

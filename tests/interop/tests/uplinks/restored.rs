@@ -109,3 +109,27 @@ fn the_addresses_and_routes_of_the_device_come_back() {
     drop(kept);
     wait_until("all is as it was", || net.state() == before);
 }
+
+/// As with the scripts of some DHCP clients when a lease begins. The kernel then drops all routes of the interface, and
+/// does not report those of our tables.
+#[test]
+fn routes_that_vanish_with_an_address_come_back_with_it() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let before = net.state();
+    let mut kept = Kept::new(&net.laptop);
+    let routes = || output(&net.laptop, "ip", &["route", "show", "table", "990000"]);
+    let whole = routes();
+    let renewal = [
+        "address flush dev usb0 to 192.168.42.0/24",
+        "address add 192.168.42.10/24 dev usb0",
+        "route add default via 192.168.42.129 dev usb0 metric 100",
+    ];
+    net.laptop.ip(renewal.map(str::to_owned)).unwrap();
+    assert!(routes().len() < whole.len());
+    wait_until("they are there again", || {
+        let _ = kept.look();
+        routes() == whole
+    });
+    drop(kept);
+    wait_until("all is as it was", || net.state() == before);
+}
