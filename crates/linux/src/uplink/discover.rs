@@ -414,17 +414,17 @@ impl Listing {
     /// a default route without next hop.
     fn gateway(&self, name: &str, family: &str) -> Option<Option<IpAddr>> {
         let routes = if family == "inet" { &self.routes_v4 } else { &self.routes_v6 };
-        let mut best: Option<(u64, Option<IpAddr>)> = None;
+        let mut best: Option<((u64, u8), Option<IpAddr>)> = None;
         for route in routes {
             let kind = text(route, "type").unwrap_or("unicast");
             if kind != "unicast" || !is_default(route) || text(route, "table").is_some_and(is_own_table) {
                 continue;
             }
-            let metric = route.get("metric").and_then(Value::as_u64).unwrap_or(0);
+            let rank = (route.get("metric").and_then(Value::as_u64).unwrap_or(0), preference_rank(route));
             let hops = route.get("nexthops").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
             for hop in core::iter::once(route).chain(hops).filter(|hop| text(hop, "dev") == Some(name)) {
-                if best.as_ref().is_none_or(|(known, _)| metric < *known) {
-                    best = Some((metric, next_hop(hop)));
+                if best.as_ref().is_none_or(|(known, _)| rank < *known) {
+                    best = Some((rank, next_hop(hop)));
                 }
             }
         }
@@ -468,6 +468,16 @@ impl Listing {
         let own = FIRST + interface.get("ifindex").and_then(Value::as_u64).unwrap_or(0);
         let step = 1 + self.interfaces.iter().filter_map(|known| known.get("ifindex")?.as_u64()).max().unwrap_or(0);
         (0..).map(|round| own + round * step).find(|metric| !is_taken(metric)).unwrap_or(own)
+    }
+}
+
+/// Returns the rank of an IPv6 route among those with its metric, by the preference that its router has announced
+/// (RFC 4191): the lowest comes first.
+fn preference_rank(route: &Value) -> u8 {
+    match text(route, "pref") {
+        Some("high") => 0,
+        Some("low") => 2,
+        _ => 1,
     }
 }
 
