@@ -114,7 +114,7 @@ fn the_addresses_and_routes_of_the_device_come_back() {
 /// does not report those of our tables.
 #[test]
 fn routes_that_vanish_with_an_address_come_back_with_it() {
-    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
     let before = net.state();
     let mut kept = Kept::new(&net.laptop);
     let routes = || output(&net.laptop, "ip", &["route", "show", "table", "990000"]);
