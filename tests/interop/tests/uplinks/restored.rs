@@ -27,8 +27,12 @@ impl<'a> Kept<'a> {
         let Self { laptop, plumbing, watch, .. } = self;
         let look = || {
             while let Some(change) = watch.next().unwrap() {
-                if let Change::Usable(uplink) = change {
-                    plumbing.replace(&uplink).unwrap();
+                match change {
+                    Change::Usable(uplink) => plumbing.replace(&uplink).unwrap(),
+                    Change::Lost { interface, renamed: Some(name), .. } => {
+                        plumbing.note_renamed(&interface, &name).unwrap();
+                    }
+                    Change::Lost { .. } | Change::Unlisted { .. } => {}
                 }
             }
             plumbing.check_ways(watch)
@@ -132,4 +136,32 @@ fn routes_that_vanish_with_an_address_come_back_with_it() {
     });
     drop(kept);
     wait_until("all is as it was", || net.state() == before);
+}
+
+#[test]
+fn an_uplink_whose_name_another_one_takes_at_once_forwards_nothing_more() {
+    let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
+    let mut kept = Kept::new(&net.laptop);
+    let is_on =
+        |name: &str| output(&net.laptop, "cat", &[&format!("/proc/sys/net/ipv4/conf/{name}/forwarding")]) == "1\n";
+    let renaming = [
+        "link set usb0 down",
+        "link set usb0 name old",
+        "link set usb1 down",
+        "link set usb1 name usb0",
+        "link set usb0 up",
+        "route add default via 192.168.43.129 dev usb0 metric 100",
+    ];
+    net.laptop.ip(renaming.map(str::to_owned)).unwrap();
+    assert!(is_on("old") && is_on("usb0"));
+    wait_until("it is restored", || {
+        let _ = kept.look();
+        !is_on("old")
+    });
+    wait_until("its successor forwards", || {
+        let _ = kept.look();
+        is_on("usb0") && output(&net.laptop, "ip", &["route", "show", "table", "990000"]).contains("192.168.43.129")
+    });
+    drop(kept);
+    wait_until("all is restored", || !is_on("old") && !is_on("usb0"));
 }
