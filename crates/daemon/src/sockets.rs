@@ -1,4 +1,4 @@
-//! Sockets of links and pairings.
+//! Sockets of links and pairings, and those over one uplink.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -27,6 +27,20 @@ pub fn bind_all(kind: Type, port: u16, prepare: impl Fn(&Socket) -> io::Result<(
     };
     open(Domain::IPV6, (Ipv6Addr::UNSPECIFIED, port).into())
         .or_else(|_: io::Error| open(Domain::IPV4, (Ipv4Addr::UNSPECIFIED, port).into()))
+}
+
+/// Opens a socket that sends over `interface` from `source`, which may be unspecified. Where the main table has no route,
+/// the kernel would choose an IPv6 address of any interface, and rules for that of `interface` (`ip rule add from
+/// ADDRESS`) would not apply.
+///
+/// # Errors
+/// If the interface is gone, or has lost the address. Binding to an interface needs no privilege since Linux 5.7.
+pub fn open_over(interface: &str, source: IpAddr, kind: Type) -> io::Result<Socket> {
+    let from = SocketAddr::new(source, 0);
+    let socket = Socket::new(Domain::for_address(from), kind, None)?;
+    socket.bind_device(Some(interface.as_bytes()))?;
+    socket.bind(&from.into())?;
+    Ok(socket)
 }
 
 /// Sets the socket's buffers to [`BUFFER_BYTES`] each way, or to the kernel's limit.

@@ -22,6 +22,7 @@ use crate::lack::{Lack, Lacks, Right};
 use crate::memory::Memory;
 use crate::netns::kernel_has_ipv6;
 use crate::offload::Offload;
+use crate::uplink::Network;
 use crate::{Error, Result, ip_command};
 
 /// Device node of TUN.
@@ -35,6 +36,9 @@ pub const POOL_BYTES: usize = 16 * PACKET_MAX;
 /// default of 500 within a millisecond; this number is enough for a receive buffer of 16 MB, and costs no memory while
 /// none waits.
 const QUEUE_PACKETS: u32 = 10_000;
+
+/// The kernel's metric of routes to the networks of its IPv6 addresses.
+const METRIC_OF_NETWORKS_V6: u32 = 256;
 
 /// Settings of a new device.
 #[derive(Clone, Debug)]
@@ -338,13 +342,30 @@ pub(crate) fn configuration(config: &TunConfig, has_ipv6: bool) -> Vec<String> {
         format!("link set {name} txqueuelen {QUEUE_PACKETS}{addresses_of_its_own}"),
         format!("link set {name} mtu {}", config.mtu),
     ];
-    let address = |(ip, prefix): &(IpAddr, u8)| match ip {
-        IpAddr::V4(_) => format!("address add {ip}/{prefix} dev {name}"),
-        IpAddr::V6(_) => format!("address add {ip}/{prefix} dev {name} nodad"),
-    };
-    commands.extend(config.addresses.iter().map(address));
+    commands.extend(config.addresses.iter().map(|address| address_add(name, address)));
     commands.push(format!("link set {name} up"));
     commands
+}
+
+fn address_add(name: &str, (ip, prefix_len): &(IpAddr, u8)) -> String {
+    match ip {
+        IpAddr::V4(_) => format!("address add {ip}/{prefix_len} dev {name}"),
+        IpAddr::V6(_) => format!("address add {ip}/{prefix_len} dev {name} nodad"),
+    }
+}
+
+/// Returns the `ip` commands that give a device that is up these addresses of the kernel's side, each followed by the
+/// one for the route to its network, which the kernel makes with a new address.
+pub(crate) fn addressing(name: &str, addresses: &[(IpAddr, u8)]) -> Vec<String> {
+    let both = |address: &(IpAddr, u8)| {
+        let network = Network { address: address.0, prefix_len: address.1 };
+        let route = match address.0 {
+            IpAddr::V4(ip) => format!("route add {network} dev {name} proto kernel scope link src {ip}"),
+            IpAddr::V6(_) => format!("-6 route add {network} dev {name} proto kernel metric {METRIC_OF_NETWORKS_V6}"),
+        };
+        [address_add(name, address), route]
+    };
+    addresses.iter().flat_map(both).collect()
 }
 
 #[cfg(test)]

@@ -442,10 +442,8 @@ fn over_ipv6_and_with_a_transfer() {
     .unwrap();
 }
 
-#[test]
-fn without_root_what_can_be_told_is_told() {
-    let Some((net, _server, _folder)) = network("nobody", [LINK, LINK]) else { return };
-    let options = DoctorOptions { interfaces: vec![], servers: vec![SERVER.into()], measure: None };
+fn examined_without_root(net: &Tethered, server: &str) -> Report {
+    let options = DoctorOptions { interfaces: vec![], servers: vec![server.into()], measure: None };
     let examined = net.laptop.run(|| {
         // Drops the capabilities of this thread only.
         let none = rustix::thread::CapabilitySet::empty();
@@ -453,7 +451,34 @@ fn without_root_what_can_be_told_is_told() {
         rustix::thread::set_capabilities(None, sets).unwrap();
         examine(&options, &Stop::new().unwrap(), &|_| {})
     });
-    let report = examined.unwrap().unwrap();
+    examined.unwrap().unwrap()
+}
+
+/// As with NetworkManager's `ipv4.route-table` and `ipv6.route-table`.
+#[test]
+fn uplinks_whose_default_routes_are_in_tables_of_their_own_are_asked_over() {
+    let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
+    let folder = Folder::new("table");
+    let _server = net.web_server(&folder.0, "::");
+    for (usb, number) in [("usb0", 42), ("usb1", 43)] {
+        for (family, network) in [("-4", format!("192.168.{number}.")), ("-6", format!("fdc0:{number}::"))] {
+            let moved = format!(
+                "ip {family} route delete default dev {usb}; ip {family} rule add from {network}10 lookup {number}; \
+                 ip {family} route add default via {network}129 dev {usb} table {number}"
+            );
+            output(&net.laptop, "sh", &["-ec", &moved]);
+        }
+    }
+    for (server, family) in [(SERVER, "IPv4"), ("[fd09::9]:8000", "IPv6")] {
+        let text = examined_without_root(&net, server).text();
+        assert!(["usb0", "usb1"].iter().all(|usb| text.contains(&format!("{usb} {family}: can connect"))), "{text}");
+    }
+}
+
+#[test]
+fn without_root_what_can_be_told_is_told() {
+    let Some((net, _server, _folder)) = network("nobody", [LINK, LINK]) else { return };
+    let report = examined_without_root(&net, SERVER);
     expect(&report, &[("no-rights", "machine", "sudo anabranch")]);
     assert!(!report.join_works);
     let text = report.text();

@@ -14,6 +14,8 @@ use linux::netns::Namespace;
 use linux::stop::Stop;
 use linux::uplink::{self, Change, Families, GuardLoss, Plumbing, Surroundings, Watch};
 
+mod restored;
+
 const BYTES: usize = 4_000_000;
 const LINK: &str = "rate = '20 Mbit/s'\ndelay = '10 ms'";
 const URL: &str = "http://10.9.9.9:8000/data.bin";

@@ -6,10 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use linux::clock::Clock;
-use linux::uplink::Uplink;
-use socket2::{Domain, Protocol, Socket, Type};
+use linux::uplink::{Uplink, Way};
+use socket2::Type;
 
 use super::facts::{Inquiry, PathMtu, Reached, ServerFacts, Spoken};
+use crate::sockets::open_over;
 
 /// Time limit for a connection: two SYNs can be answered.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -24,14 +25,14 @@ pub fn ask(uplinks: &[Uplink], servers: &[ServerFacts]) -> Vec<Inquiry> {
             for way in uplink.ways() {
                 let same = |ip: &&IpAddr| ip.is_ipv4() == way.address.is_ipv4();
                 let remote = server.addresses.iter().find(same);
-                asked.extend(remote.map(|ip| (uplink, server, SocketAddr::new(*ip, server.port))));
+                asked.extend(remote.map(|ip| (uplink, way, server, SocketAddr::new(*ip, server.port))));
             }
         }
     }
     thread::scope(|scope| {
-        let ask = |(uplink, server, remote): (&Uplink, &ServerFacts, SocketAddr)| {
-            let (interface, server) = (uplink.interface.clone(), server.name.clone());
-            scope.spawn(move || inquiry(interface, server, remote))
+        let ask = |(uplink, way, server, remote): (&Uplink, &Way, &ServerFacts, SocketAddr)| {
+            let (interface, source, server) = (uplink.interface.clone(), way.address, server.name.clone());
+            scope.spawn(move || inquiry(interface, source, server, remote))
         };
         let threads: Vec<_> = asked.into_iter().map(ask).collect();
         threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
@@ -39,9 +40,8 @@ pub fn ask(uplinks: &[Uplink], servers: &[ServerFacts]) -> Vec<Inquiry> {
 }
 
 /// Returns `None` if the server cannot be asked over that uplink.
-fn inquiry(uplink: String, server: String, remote: SocketAddr) -> Option<Inquiry> {
-    let socket = Socket::new(Domain::for_address(remote), Type::STREAM, Some(Protocol::TCP)).ok()?;
-    socket.bind_device(Some(uplink.as_bytes())).ok()?;
+fn inquiry(uplink: String, source: IpAddr, server: String, remote: SocketAddr) -> Option<Inquiry> {
+    let socket = open_over(&uplink, source, Type::STREAM).ok()?;
     let clock = Clock::start();
     let connected = socket.connect_timeout(&remote.into(), PATIENCE);
     let rtt = units::Duration::from_nanos(clock.now().as_nanos());

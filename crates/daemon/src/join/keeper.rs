@@ -472,16 +472,14 @@ pub fn check_guard(plumbing: &mut Plumbing) -> Option<bool> {
     }
 }
 
-/// Checks that nobody has removed the rules and routes that lead packets to their uplinks.
+/// Checks that nobody has removed or switched off what leads packets to their uplinks and back.
 pub fn check_ways(plumbing: &mut Plumbing, watch: &mut Watch) {
     match plumbing.check_ways(watch) {
-        Some(WaysLoss::Replaced) => warn!(
-            "another program removed rules or routes of this program; they have been restored (if it was \
-             systemd-networkd, set ManageForeignRoutingPolicyRules=no and ManageForeignRoutes=no)"
+        Some(WaysLoss::Replaced(what)) => warn!("another program {what}; this has been restored"),
+        Some(WaysLoss::Lasting(why)) => error!(
+            "another program changed how packets are led to their uplinks and back, which cannot be restored for now \
+             ({why})"
         ),
-        Some(WaysLoss::Lasting(why)) => {
-            error!("another program removed rules or routes of this program; they cannot be restored for now ({why})");
-        }
         None => {}
     }
 }

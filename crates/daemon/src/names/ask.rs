@@ -1,16 +1,17 @@
 //! Asks all name servers at once, each over its uplink, and takes the first answers.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 
 use linux::clock::Clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::Type;
 use units::Duration;
 
 use super::message::{ANSWER_BYTES_MAX, Family, Said, answer, question};
 use super::servers::Server;
+use crate::sockets::open_over;
 use crate::turns::in_turns;
 
 /// When unanswered questions are repeated, and when waiting ends.
@@ -136,20 +137,14 @@ fn wait(questions: &[Question], left: Duration) {
 }
 
 impl Question {
-    /// Asks over the server's uplink, regardless of routes. Binding to an interface needs no privilege since Linux 5.7.
+    /// Asks over the server's uplink.
     fn new(name: &str, server: &Server, family: Family) -> io::Result<Self> {
         let mut number = [0; 2];
         getrandom::fill(&mut number).map_err(io::Error::other)?;
         let id = u16::from_ne_bytes(number);
         let octets = question(id, name, family).ok_or(io::ErrorKind::InvalidInput)?;
-        let (domain, any): (_, IpAddr) = match server.place {
-            std::net::SocketAddr::V4(_) => (Domain::IPV4, Ipv4Addr::UNSPECIFIED.into()),
-            std::net::SocketAddr::V6(_) => (Domain::IPV6, Ipv6Addr::UNSPECIFIED.into()),
-        };
-        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+        let socket = open_over(&server.interface, server.source, Type::DGRAM)?;
         socket.set_nonblocking(true)?;
-        socket.bind_device(Some(server.interface.as_bytes()))?;
-        socket.bind(&std::net::SocketAddr::new(any, 0).into())?;
         socket.connect(&server.place.into())?;
         let question = Self { socket: socket.into(), octets, id, family, is_answered: false };
         question.send()?;
@@ -183,7 +178,9 @@ mod tests {
     fn every_uplink_is_asked_over() {
         const UPLINKS: usize = 32;
         let place = |number: u8| std::net::SocketAddr::from(([192, 0, 2, number], 53));
-        let of = |uplink| (0..5).map(move |number| Server { interface: format!("usb{uplink}"), place: place(number) });
+        let source = IpAddr::from([192, 0, 2, 100]);
+        let server = |uplink, number| Server { interface: format!("usb{uplink}"), source, place: place(number) };
+        let of = |uplink| (0..5).map(move |number| server(uplink, number));
         let servers: Vec<Server> = (0..UPLINKS).flat_map(of).collect();
         let asked: Vec<&Server> = by_turns(&servers).take(QUESTIONS_MAX / FAMILIES.len()).collect();
         let interfaces: std::collections::BTreeSet<&str> = asked.iter().map(|it| it.interface.as_str()).collect();

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 
 use linux::clock::Clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Socket, Type};
 use units::Duration;
 
 use super::message::ANSWER_BYTES_MAX;
@@ -15,6 +15,7 @@ use linux::uplink::Uplink;
 
 use super::servers::{PORT, RESOLV_CONF, SYSTEM_MAX, Server, list, named};
 use crate::scoped::ScopedAddress;
+use crate::sockets::open_over;
 
 /// Time limit: as long as the system's resolver gets before the uplinks are asked.
 const PATIENCE: Duration = Duration::from_millis(1500);
@@ -52,7 +53,7 @@ pub fn look() -> Vec<(IpAddr, Heard)> {
 /// Internet does; `None` if there is no server to ask.
 pub fn over(uplinks: &[Uplink]) -> Vec<(String, Option<bool>)> {
     let servers = list(uplinks);
-    let sockets = servers.iter().map(|server| question(server.place, Some(&server.interface)).ok()).collect();
+    let sockets = servers.iter().map(|server| question(server.place, Some(server)).ok()).collect();
     let of = |name: &str, heard: &[Option<Heard>]| -> Vec<Option<Heard>> {
         let own = |(server, _): &(&Server, &Option<Heard>)| server.interface == name;
         servers.iter().zip(heard).filter(own).map(|(_, heard)| *heard).collect()
@@ -94,12 +95,12 @@ fn ask(mut sockets: Vec<Option<UdpSocket>>, is_enough: impl Fn(&[Option<Heard>])
     answers
 }
 
-/// Sends the query; if an interface is given, over that interface, regardless of routes.
-fn question(place: SocketAddr, interface: Option<&str>) -> io::Result<UdpSocket> {
-    let any: IpAddr = if place.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = Socket::new(Domain::for_address(place), Type::DGRAM, Some(Protocol::UDP))?;
-    socket.bind_device(interface.map(str::as_bytes))?;
-    socket.bind(&SocketAddr::new(any, 0).into())?;
+/// Sends the query to `place`: over the uplink of `server` if that is given, else as this device's programs do.
+fn question(place: SocketAddr, server: Option<&Server>) -> io::Result<UdpSocket> {
+    let socket = match server {
+        Some(Server { interface, source, .. }) => open_over(interface, *source, Type::DGRAM)?,
+        None => Socket::new(Domain::for_address(place), Type::DGRAM, None)?,
+    };
     socket.set_nonblocking(true)?;
     socket.connect(&place.into())?;
     let socket: UdpSocket = socket.into();

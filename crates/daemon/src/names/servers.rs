@@ -1,7 +1,7 @@
 //! Selects the name servers to ask over each uplink.
 
 use std::fs;
-use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use linux::uplink::Uplink;
 
@@ -22,6 +22,9 @@ pub const SYSTEM_MAX: usize = 3;
 pub struct Server {
     /// The uplink's interface.
     pub interface: String,
+    /// The uplink's address from which it is asked; unspecified for a server on the link, whose address may be of a
+    /// family that the uplink does not have.
+    pub source: IpAddr,
     /// The server's address.
     pub place: SocketAddr,
 }
@@ -70,12 +73,20 @@ fn of(uplink: &Uplink, system: &[ScopedAddress]) -> Vec<Server> {
     let reachable = system.iter().filter(|server| server.may_be_on(&uplink.interface, uplink.index));
     let mut servers: Vec<Server> = Vec::new();
     for ip in gateways.chain(reachable.map(ScopedAddress::ip).filter(has_family)) {
-        let server = Server { interface: uplink.interface.clone(), place: place(ip, uplink.index) };
+        let (source, place) = (source(ip, uplink), place(ip, uplink.index));
+        let server = Server { interface: uplink.interface.clone(), source, place };
         if !servers.contains(&server) {
             servers.push(server);
         }
     }
     servers
+}
+
+/// Returns the address from which the uplink asks `server`.
+fn source(server: IpAddr, uplink: &Uplink) -> IpAddr {
+    let is_on_link = matches!(server, IpAddr::V6(ip) if ip.is_unicast_link_local());
+    let any = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    uplink.way(server).filter(|_| !is_on_link).map_or(any, |way| way.address)
 }
 
 /// Adds the interface to a link-local address, which has no meaning without it.
@@ -122,12 +133,16 @@ mod tests {
             v4: way("192.168.42.10", "192.168.42.129"),
             v6: None,
         };
-        let places =
-            |uplink: &Uplink| of(uplink, &system).iter().map(|server| server.place.to_string()).collect::<Vec<_>>();
-        assert_eq!(places(&uplink), ["192.168.42.129:53", "198.51.100.1:53", "198.51.100.2:53"]);
+        let places = |uplink: &Uplink| {
+            let all = of(uplink, &system).into_iter();
+            all.map(|server| format!("{} from {}", server.place, server.source)).collect::<Vec<_>>()
+        };
+        let from_v4 =
+            ["192.168.42.129", "198.51.100.1", "198.51.100.2"].map(|ip| format!("{ip}:53 from 192.168.42.10"));
+        assert_eq!(places(&uplink), from_v4);
         uplink.v4 = None;
         uplink.v6 = way("2001:db8:1::10", "fe80::1");
-        assert_eq!(places(&uplink), ["[fe80::1%7]:53", "[2001:db8::1]:53"]);
+        assert_eq!(places(&uplink), ["[fe80::1%7]:53 from ::", "[2001:db8::1]:53 from 2001:db8:1::10"]);
     }
 
     #[test]

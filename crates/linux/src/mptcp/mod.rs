@@ -19,7 +19,7 @@ mod netlink;
 mod path_manager;
 mod sockets;
 
-pub(crate) use attributes::Writer;
+pub(crate) use attributes::{Attributes, Writer};
 pub use events::{Ends, Event, Monitor};
 pub(crate) use netlink::{ERROR, messages, outcome};
 pub use path_manager::{Origin, PathManager};

@@ -414,18 +414,18 @@ impl Listing {
     /// Returns the best default route through the interface in any table except ours.
     fn default_route(&self, name: &str, family: &str) -> Option<DefaultRoute> {
         let routes = if family == "inet" { &self.routes_v4 } else { &self.routes_v6 };
-        let mut best: Option<(u64, DefaultRoute)> = None;
+        let mut best: Option<((u64, u8), DefaultRoute)> = None;
         for route in routes {
             let kind = text(route, "type").unwrap_or("unicast");
             if kind != "unicast" || !is_default(route) || text(route, "table").is_some_and(is_own_table) {
                 continue;
             }
-            let metric = route.get("metric").and_then(Value::as_u64).unwrap_or(0);
+            let rank = (route.get("metric").and_then(Value::as_u64).unwrap_or(0), preference_rank(route));
             let hops = route.get("nexthops").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
             for hop in core::iter::once(route).chain(hops).filter(|hop| text(hop, "dev") == Some(name)) {
-                if best.as_ref().is_none_or(|(known, _)| metric < *known) {
+                if best.as_ref().is_none_or(|(known, _)| rank < *known) {
                     let source = text(route, "prefsrc").and_then(|source| source.parse().ok());
-                    best = Some((metric, DefaultRoute { gateway: next_hop(hop), source }));
+                    best = Some((rank, DefaultRoute { gateway: next_hop(hop), source }));
                 }
             }
         }
@@ -479,6 +479,16 @@ struct DefaultRoute {
     gateway: Option<IpAddr>,
     /// The address that it gives to what begins over it, if it says so.
     source: Option<IpAddr>,
+}
+
+/// Returns the rank of an IPv6 route among those with its metric, by the preference that its router has announced
+/// (RFC 4191): the lowest comes first.
+fn preference_rank(route: &Value) -> u8 {
+    match text(route, "pref") {
+        Some("high") => 0,
+        Some("low") => 2,
+        _ => 1,
+    }
 }
 
 fn is_default(route: &Value) -> bool {

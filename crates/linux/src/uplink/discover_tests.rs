@@ -63,6 +63,23 @@ fn the_gateway_is_that_of_the_best_route_in_any_table_but_ours() {
 }
 
 #[test]
+fn a_router_with_low_preference_is_the_last_resort() {
+    let address = json!([{"family": "inet6", "local": "2001:db8::5", "prefixlen": 64, "scope": "global"}]);
+    let interface = with(phone("wlan0", 3), "addr_info", address);
+    let route = |gateway: &str, metric: u32, preference: &str| json!({"dst": "default", "gateway": gateway, "dev": "wlan0", "metric": metric, "pref": preference});
+    let gateway = |routes: &[Value]| {
+        let uplink = listing(vec![interface.clone()], Vec::new(), routes.to_vec()).uplink("wlan0").unwrap();
+        uplink.v6.unwrap().gateway.unwrap().to_string()
+    };
+    let (low, medium) = (route("fe80::1", 1024, "low"), route("fe80::2", 1024, "medium"));
+    let (high, other) = (route("fe80::3", 1024, "high"), route("fe80::4", 1024, "medium"));
+    assert_eq!(gateway(&[low.clone(), medium.clone(), other.clone()]), "fe80::2");
+    assert_eq!(gateway(&[low.clone(), other, high, medium]), "fe80::3");
+    let without = json!({"dst": "default", "gateway": "fe80::5", "dev": "wlan0", "metric": 1024});
+    assert_eq!(gateway(&[low, without, route("fe80::6", 1023, "low")]), "fe80::6", "the metric counts more");
+}
+
+#[test]
 fn a_point_to_point_link_needs_no_gateway_but_a_default_route() {
     let stick = json!({"ifindex": 9, "ifname": "ppp0", "flags": ["POINTOPOINT", "NOARP", "UP", "LOWER_UP"], "mtu": 1428,
         "addr_info": [{"family": "inet", "local": "100.64.3.4", "address": "10.64.64.64", "prefixlen": 32, "scope": "global"}]});

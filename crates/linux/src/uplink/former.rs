@@ -3,7 +3,10 @@
 
 use std::net::IpAddr;
 
-use super::{Uplink, Way};
+use super::{Network, Uplink, Way};
+
+/// Number of bits that identify the network of a link whose hosts give themselves addresses (RFC 4862 section 5.5.3).
+const LINK_PREFIX_LEN_V6: u8 = 64;
 
 /// The former addresses of an uplink from which something may have been begun that still goes on.
 #[derive(Clone, Debug, Default)]
@@ -31,14 +34,25 @@ impl Former {
 
 /// Whether packets from the address of `before` leave as they did, if the uplink still has it.
 fn leads_alike(before: &Way, now: &Way) -> bool {
-    (before.gateway, before.prefix_len) == (now.gateway, now.prefix_len) && before.network().contains(now.address)
+    let (network_before, network) = (link(before), link(now));
+    (before.gateway, network_before.prefix_len) == (now.gateway, network.prefix_len)
+        && network_before.contains(now.address)
+}
+
+/// Returns the network of the link. An IPv6 address from DHCPv6 has a prefix length of 128, which says nothing of the
+/// network: addresses that the host gives itself may come before and after it.
+fn link(way: &Way) -> Network {
+    let network = way.network();
+    let prefix_len =
+        if way.address.is_ipv6() { network.prefix_len.min(LINK_PREFIX_LEN_V6) } else { network.prefix_len };
+    Network { prefix_len, ..network }
 }
 
 /// Returns those of `known`, an uplink's addresses so far, that are in its current networks and stay beside its current
 /// addresses. `there` are all that it has.
 pub fn staying(uplink: &Uplink, known: &[IpAddr], there: &[IpAddr]) -> Vec<IpAddr> {
     let stays = |ip: &&IpAddr| {
-        let way = uplink.way(**ip).filter(|way| way.address != **ip && way.network().contains(**ip));
+        let way = uplink.way(**ip).filter(|way| way.address != **ip && link(way).contains(**ip));
         way.is_some() && there.contains(ip)
     };
     known.iter().filter(stays).copied().collect()
@@ -72,6 +86,19 @@ mod tests {
         assert_eq!(former.note(&days[2], &days[2], &all[..3]), [false, true]);
         assert_eq!(former.note(&days[2], &days[2], &all[..2]), [false; 2], "nothing goes on from it");
         assert_eq!(former.note(&days[2], &days[1], &addresses(&[V4, "2001:db8::b"])), [false, true], "at once");
+    }
+
+    #[test]
+    fn an_address_from_dhcp_and_temporary_ones_are_of_the_same_network() {
+        let [first, mut assigned, last] = ["2001:db8::a", "2001:db8::d", "2001:db8::b"].map(|v6| uplink(V4, v6));
+        assigned.v6.as_mut().unwrap().prefix_len = 128;
+        let all = addresses(&[V4, "2001:db8::b", "2001:db8::d", "2001:db8::a"]);
+        let mut former = Former::default();
+        assert_eq!(former.note(&first, &assigned, &all), [false; 2], "DHCPv6 is slower than autoconfiguration");
+        assert_eq!(former.note(&assigned, &last, &all), [false; 2], "a day later");
+        assert_eq!(staying(&assigned, &all, &all), [all[1], all[3]]);
+        assert_eq!(staying(&last, &all[1..], &all), all[2..]);
+        assert_eq!(former.note(&last, &last, &all[..3]), [false, true], "the first one goes");
     }
 
     #[test]

@@ -158,6 +158,8 @@ fn guard(plan: &mut Plan, mtu: u16, port: u16, surroundings: &Surroundings) {
     for network in &of_destinations {
         let family = family_of(network);
         plan.filter(format!("add rule inet {device} guard {family} saddr {network} iifname != \"{device}\" drop"));
+        // If the device has lost its route, answers must not leave by another one's.
+        plan.filter(format!("add rule inet {device} guard {family} daddr {network} oifname != \"{device}\" drop"));
     }
     plan.filter(format!(
         "add rule inet {device} guard iifname \"{shared}\" oifname \"{device}\" ct state established,related accept"

@@ -13,7 +13,9 @@ nft 'add rule inet anabranch98 guard meta nfproto ipv4 oifname "anabranch98" tcp
 nft 'add rule inet anabranch98 guard meta nfproto ipv6 iifname "anabranch98" tcp flags & syn == syn tcp option maxseg size set 1360'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard meta nfproto ipv6 oifname "anabranch98" tcp flags & syn == syn tcp option maxseg size set 1360'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard ip saddr 10.99.98.8/29 iifname != "anabranch98" drop'   # undo: nft delete table inet anabranch98
+nft 'add rule inet anabranch98 guard ip daddr 10.99.98.8/29 oifname != "anabranch98" drop'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard ip6 saddr fd99:62::8/125 iifname != "anabranch98" drop'   # undo: nft delete table inet anabranch98
+nft 'add rule inet anabranch98 guard ip6 daddr fd99:62::8/125 oifname != "anabranch98" drop'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard iifname "usb0" oifname "anabranch98" ct state established,related accept'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard oifname "anabranch98" drop'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard iifname "anabranch98" oifname != "usb0" drop'   # undo: nft delete table inet anabranch98

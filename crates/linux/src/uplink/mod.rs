@@ -12,7 +12,7 @@
 //! plumbing      carries out a plan, renews an uplink's part, and undoes everything
 //! conntrack     makes the kernel forget the connections of destinations
 //! firewalls     notices changes of firewall rules: ours may be gone
-//! deletions     the same for rules and routes of the kernel
+//! deletions     the same for rules, routes and addresses of the kernel
 //! janitor       the small process that makes and undoes the changes, and outlives a killed process
 //! state         the record that is written before anything is changed
 //! namespaces    the existing network namespaces: changes in others have vanished with them

@@ -345,6 +345,10 @@ impl Plan {
                 self.filter(format!(
                     "add rule inet {device} guard {family} saddr {address} iifname != \"{device}\" drop"
                 ));
+                // If the device has lost its route, answers must not leave by another one's.
+                self.filter(format!(
+                    "add rule inet {device} guard {family} daddr {address} oifname != \"{device}\" drop"
+                ));
                 // A routing rule of another program before ours must not let packets leave untranslated.
                 self.filter(format!(
                     "add rule inet {device} guard {family} saddr {address} oifname != \"{name}\" oifname != \"{OWN_PREFIX}*\" drop"
@@ -445,6 +449,20 @@ fn forwarding(interface: &str, is_v6: bool) -> String {
     if is_v6 { force_forwarding(interface) } else { format!("ipv4/conf/{interface}/forwarding") }
 }
 
+/// Returns the variables that let the kernel forward packets from the device, and from each of `uplinks`, in the
+/// families that these have.
+pub(super) fn forwarding_variables(device: &str, uplinks: &[&Uplink]) -> Vec<String> {
+    let of = |is_v6: bool| {
+        let has = move |uplink: &&&Uplink| uplink.ways().any(|way| way.address.is_ipv6() == is_v6);
+        let mut names: Vec<&str> = uplinks.iter().filter(has).map(|uplink| uplink.interface.as_str()).collect();
+        if !names.is_empty() {
+            names.insert(0, device);
+        }
+        names.into_iter().map(move |name| forwarding(name, is_v6))
+    };
+    of(false).chain(of(true)).collect()
+}
+
 /// Returns the variables to set for one uplink.
 pub(super) fn settings(uplink: &Uplink, surroundings: &Surroundings) -> Vec<Step> {
     let name = &uplink.interface;
@@ -513,12 +531,16 @@ pub(super) fn routes(path: &EnginePath, table: u32) -> Vec<Step> {
 
 /// Returns the table of the uplink `index` of `device`.
 pub(super) fn table_of(purpose: Purpose, device: &str, index: usize) -> Result<u32> {
-    let number = match purpose {
-        Purpose::Kernel => DEVICES,
-        Purpose::Lending { .. } => LENDER_NUMBER.into(),
-        Purpose::Engine => device_number(device)?.into(),
-    };
-    Ok(table(number, index))
+    Ok(table(number_of(purpose, device)?.map_or(DEVICES, u32::from), index))
+}
+
+/// Returns the number of `device`; `None` if there is no device.
+pub(super) fn number_of(purpose: Purpose, device: &str) -> Result<Option<u8>> {
+    Ok(match purpose {
+        Purpose::Kernel => None,
+        Purpose::Lending { .. } => Some(LENDER_NUMBER),
+        Purpose::Engine => Some(device_number(device)?),
+    })
 }
 
 impl Step {

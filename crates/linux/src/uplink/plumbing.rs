@@ -1,25 +1,29 @@
 //! Carries out plans, and undoes them.
 
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
+use super::deletions::Deletions;
+use super::firewalls;
 use super::janitor::Janitor;
 use super::kernel_plan;
 use super::lending_plan::{lending_plan, slot_addresses};
 use super::plan::{
-    EnginePath, Families, Plan, Purpose, Step, UPLINKS_MAX, check_networks_of, device_number, plan_unchecked, routes,
-    settings, table_of,
+    EnginePath, Families, Plan, Purpose, Step, UPLINKS_MAX, check_networks_of, device_number, forwarding_variables,
+    number_of, plan_unchecked, routes, settings, table_of,
 };
 use super::state::{self, Claim, Turn};
 use super::watch::Watch;
 use super::{Setting, Surroundings, Uplink, addresses_of, engine_paths, staying};
-use super::{deletions, firewalls};
-use crate::attachment::has_ipv6;
+use crate::attachment::{has_ipv6, private_network};
 use crate::ip_command::explain;
 use crate::stop::Stop;
-use crate::{Error, Result};
+use crate::{Error, Result, tun};
 
 /// Variable that makes this host an IPv4 router.
 const ROUTER: &str = "ipv4/ip_forward";
+/// Variable that makes this host an IPv6 router.
+const ROUTER_V6: &str = "ipv6/conf/all/forwarding";
 
 /// A plan in force. Dropping it undoes everything, and so does any end of the process.
 #[derive(Debug)]
@@ -40,9 +44,9 @@ pub struct Plumbing {
     lacks_guard: bool,
     /// Number of the guard's rules, as they were last laid.
     guard_rules: usize,
-    /// The kernel's reports of deleted rules and routes; `None` if it makes none.
-    deletions: Option<OwnedFd>,
-    /// Some were deleted, and the missing ones have to be restored.
+    /// The kernel's reports of deleted rules, routes and addresses; `None` if it makes none.
+    deletions: Option<Deletions>,
+    /// Some were deleted, or may have been before the reports began, and the missing ones have to be restored.
     may_lack_ways: bool,
     /// Number of looks during which further deletions are not reported.
     quiet_looks: u32,
@@ -51,17 +55,25 @@ pub struct Plumbing {
 }
 
 /// Looks, a second apart, after a report of removed rules or routes without another one: a program may remove them all
-/// the time.
+/// the time, or switch forwarding off.
 const QUIET_LOOKS: u32 = 60;
 
-/// What happened after another program removed rules or routes, as systemd-networkd does with those it does not know.
+/// What happened after another program removed or changed what leads packets to their uplinks and back.
 #[derive(Debug)]
 pub enum WaysLoss {
-    /// They were restored.
-    Replaced,
-    /// They cannot be restored; each look tries again.
+    /// It was restored. The text says what the other program did, to follow its name in a sentence.
+    Replaced(String),
+    /// It cannot be restored; each look tries again.
     Lasting(Error),
 }
+
+/// What other programs do, as [`WaysLoss::Replaced`] says it: systemd-networkd removes what it does not know.
+const REMOVED_WAYS: &str = "removed rules or routes of this program (if it was systemd-networkd, set \
+    ManageForeignRoutingPolicyRules=no and ManageForeignRoutes=no)";
+const REMOVED_HINT: &str = "(if it was systemd-networkd, a .network file with `Name=anabranch*` and `Unmanaged=yes` \
+    keeps it away)";
+/// A program that makes this host a router, and later ends that, switches forwarding off everywhere.
+const SWITCHED_OFF: &str = "switched off forwarding that this program needs";
 
 /// What happened after another program removed the guard, as a reload of firewall rules does.
 #[derive(Debug)]
@@ -95,6 +107,7 @@ impl Plumbing {
         let janitor = Janitor::start(&claim)?;
         let turn = Turn::take_before(stop)?;
         let (purpose, device, paths) = (plan.purpose, plan.device, plan.paths);
+        let deletions = Deletions::listen(&device);
         let mut plumbing = Self {
             janitor,
             claim,
@@ -106,8 +119,8 @@ impl Plumbing {
             firewalls: firewalls::listen(),
             lacks_guard: false,
             guard_rules: 0,
-            deletions: deletions::listen(),
-            may_lack_ways: false,
+            deletions,
+            may_lack_ways: true,
             quiet_looks: 0,
             cannot_forget: None,
         };
@@ -249,14 +262,16 @@ impl Plumbing {
         }
     }
 
-    /// Checks the rules and routes, and restores those that another program has removed. Must be called every second or
-    /// two, in the network namespace of [`Self::lay`]; reports events at most once a minute. Routes also vanish with
-    /// their interface, without having been removed: `watch` knows which uplinks exist.
+    /// Checks the rules and routes, those of the device and its addresses too, and whether the kernel still forwards, and
+    /// restores what another program has removed or switched off. Must be called every second or two, in the network namespace of [`Self::lay`]; reports events at
+    /// most once a minute. Routes also vanish with their interface, without having been removed: `watch` knows which
+    /// uplinks exist.
     pub fn check_ways(&mut self, watch: &mut Watch) -> Option<WaysLoss> {
         self.quiet_looks = self.quiet_looks.saturating_sub(1);
         // The time between two looks is enough for a report that an interface is gone, or is back.
         let is_due = self.may_lack_ways;
-        self.may_lack_ways = self.deletions.as_ref().is_some_and(deletions::have_happened);
+        let has_less = self.deletions.as_ref().is_some_and(Deletions::have_happened);
+        self.may_lack_ways = has_less || !self.switched_off(watch).is_empty();
         if !is_due {
             return None;
         }
@@ -264,9 +279,9 @@ impl Plumbing {
             self.may_lack_ways = true;
             return None;
         }
-        let loss = match Turn::take().and_then(|_turn| self.lay_missing_ways(watch)) {
-            Ok(0) => return None,
-            Ok(_) => WaysLoss::Replaced,
+        let loss = match Turn::take().and_then(|_turn| self.restore_ways(watch)) {
+            Ok(lost) if lost.is_empty() => return None,
+            Ok(lost) => WaysLoss::Replaced(lost.join(", and ")),
             Err(why) => {
                 self.may_lack_ways = true;
                 WaysLoss::Lasting(why)
@@ -279,10 +294,62 @@ impl Plumbing {
         is_told.then_some(loss)
     }
 
+    /// Restores what is missing or switched off, and returns what had happened to it.
+    fn restore_ways(&mut self, watch: &Watch) -> Result<Vec<String>> {
+        let (plan, _) = self.plan_anew()?;
+        let off = self.switched_off(watch);
+        let is_off = |step: &&Step| matches!(step, Step::Set { path, .. } if off.contains(path));
+        let sets: Vec<Step> = plan.steps.iter().filter(is_off).cloned().collect();
+        let mut lost = Vec::new();
+        if !sets.is_empty() {
+            // Where another program had switched it on first, nothing keeps strangers out yet.
+            let steps: Vec<Step> = guard_anew(&plan).into_iter().chain(sets).collect();
+            self.change(&steps, Standing::Stays)?;
+            lost.push(SWITCHED_OFF.to_owned());
+        }
+        if self.lay_missing_ways(&plan, watch)? > 0 {
+            lost.push(REMOVED_WAYS.to_owned());
+        }
+        if self.restore_device()? > 0 {
+            lost.push(format!("removed addresses or routes of {0} {REMOVED_HINT}", self.device));
+        }
+        Ok(lost)
+    }
+
+    /// Restores the kernel's addresses on the device, and the routes that come with them: without them, answers to the
+    /// engine would leave by another interface. Returns how many were missing.
+    fn restore_device(&mut self) -> Result<usize> {
+        let Some(number) = number_of(self.purpose, &self.device)? else { return Ok(0) };
+        let is_used = |(own, _): &(IpAddr, u8)| {
+            self.paths.iter().flat_map(|path| &path.addresses).any(|engines| engines.is_ipv4() == own.is_ipv4())
+        };
+        let networks: Vec<_> = private_network(number).into_iter().filter(is_used).collect();
+        let mut count = 0;
+        for command in tun::addressing(&self.device, &networks) {
+            match self.janitor.request(&format!("ip {command}"))? {
+                Ok(()) => count += 1,
+                Err(why) if exists_already(&why) => {}
+                Err(why) => return Err(Error::Command { command: format!("ip {command}"), message: explain(&why) }),
+            }
+        }
+        Ok(count)
+    }
+
+    /// Returns the variables of forwarding that are off although packets of uplinks that are there depend on them.
+    fn switched_off(&self, watch: &Watch) -> Vec<String> {
+        if self.purpose == Purpose::Kernel {
+            return Vec::new();
+        }
+        let there = self.paths.iter().map(|path| &path.uplink).filter(|uplink| watch.has(&uplink.interface));
+        let mut off = forwarding_variables(&self.device, &there.collect::<Vec<_>>());
+        let is = |path: &str, value: &str| Setting::value(path).is_some_and(|now| now == value);
+        off.retain(|path| is(path, "0") && !(path.starts_with("ipv6/") && is(ROUTER_V6, "1")));
+        off
+    }
+
     /// Restores the missing rules and routes, and returns their number. Those of an uplink that is gone are made when
     /// it is back.
-    fn lay_missing_ways(&mut self, watch: &Watch) -> Result<usize> {
-        let (plan, _) = self.plan_anew()?;
+    fn lay_missing_ways(&mut self, plan: &Plan, watch: &Watch) -> Result<usize> {
         let gone = self.paths.iter().enumerate().filter(|(_, path)| !watch.has(&path.uplink.interface));
         let gone: Vec<u32> =
             gone.map(|(index, _)| table_of(self.purpose, &self.device, index)).collect::<Result<_>>()?;
@@ -295,7 +362,7 @@ impl Plumbing {
         for step in plan.steps.iter().filter(is_there) {
             match self.janitor.request(&step.request())? {
                 Ok(()) => count += 1,
-                Err(why) if why.contains("File exists") => {}
+                Err(why) if exists_already(&why) => {}
                 // The interface may be vanishing at this moment.
                 Err(_) if matches!(step, Step::Route { .. }) => {}
                 Err(why) => return Err(failed(step, &why)),
@@ -457,7 +524,7 @@ impl Plumbing {
                 continue;
             }
             match self.janitor.request(&request)? {
-                Err(why) if standing == Standing::Stays && why.contains("File exists") => {}
+                Err(why) if standing == Standing::Stays && exists_already(&why) => {}
                 done => done.map_err(|why| failed(step, &why))?,
             }
             if matches!(step, Step::Filter { .. }) {
@@ -493,6 +560,11 @@ enum Standing {
     IsForeign,
     /// It is ours.
     Stays,
+}
+
+/// Returns whether a message of `ip` means that the rule, route or address is there.
+fn exists_already(why: &str) -> bool {
+    why.contains("File exists") || why.contains("ddress already assigned")
 }
 
 /// Returns the undo of a variable after its interface was renamed; `None` if the line is not about a variable of

@@ -88,9 +88,14 @@ impl Surroundings {
 impl Setting {
     /// Reads a variable below `/proc/sys/net`. Returns `None` if the kernel does not have it.
     pub(super) fn read(path: &str) -> Option<Self> {
-        let now = fs::read_to_string(Path::new(SYSCTL_ROOT).join(path)).ok()?.trim().to_owned();
+        let now = Self::value(path)?;
         let original = state::original(path).unwrap_or_else(|| now.clone());
         Some(Self { now, original })
+    }
+
+    /// Reads the current value of a variable below `/proc/sys/net`. Returns `None` if the kernel does not have it.
+    pub(super) fn value(path: &str) -> Option<String> {
+        Some(fs::read_to_string(Path::new(SYSCTL_ROOT).join(path)).ok()?.trim().to_owned())
     }
 }
 

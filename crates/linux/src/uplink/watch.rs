@@ -241,6 +241,8 @@ impl Watch {
 
     fn compare(&mut self, listing: &Listing, has_settled: bool) {
         let wanted: Vec<String> = self.known.iter().map(|known| known.interface.clone()).collect();
+        let takes_newcomers = self.takes_newcomers;
+        let is_used = |name: &String| takes_newcomers || wanted.contains(name);
         for known in &mut self.known {
             let was_down = core::mem::take(&mut known.was_down);
             let found = listing.uplink(&known.interface);
@@ -249,6 +251,13 @@ impl Watch {
             match found {
                 Ok(uplink) if known.there.as_ref() == Some(&uplink) && !was_down && !has_less => {}
                 Ok(uplink) => {
+                    // The name may have passed on to it from an interface that still exists.
+                    let before = known.index.filter(|index| *index != uplink.index);
+                    if let Some(name) = before.and_then(|index| listing.name_of(index)) {
+                        let interface = known.interface.clone();
+                        let why = why_renamed(&interface, &name, is_used(&name));
+                        self.changes.push_back(Change::Lost { interface, why, renamed: Some(name) });
+                    }
                     (known.there, known.index) = (Some(uplink.clone()), Some(uplink.index));
                     (known.told, known.differs) = (None, false);
                     self.changes.push_back(Change::Usable(uplink));
@@ -268,7 +277,6 @@ impl Watch {
                     }
                     (known.told, known.differs) = (Some(why.clone()), false);
                     known.index = known.index.filter(|_| renamed.is_none());
-                    let is_used = |name: &String| self.takes_newcomers || wanted.contains(name);
                     let why = renamed.as_ref().map_or(why, |name| why_renamed(&interface, name, is_used(name)));
                     self.changes.push_back(Change::Lost { interface, why, renamed });
                 }
@@ -387,24 +395,52 @@ mod tests {
         assert_eq!(fails(&mut watch, FAILURES_MAX).0.len(), 1, "another time");
     }
 
+    /// An uplink with this IPv6 address alone.
+    fn uplink(interface: &str, index: u32, address: &str) -> Uplink {
+        let way = Way { address: address.parse().unwrap(), prefix_len: 64, gateway: None };
+        Uplink { index, v6: Some(way), ..Uplink::absent(interface).unwrap() }
+    }
+
+    /// Name and index of an interface, and its addresses with whether they are deprecated.
+    type Listed<'a> = (&'a str, u32, &'a [(&'a str, bool)]);
+
+    fn listing(interfaces: &[Listed]) -> Listing {
+        let address = |(local, deprecated): &(&str, bool)| {
+            let [family, scope] = ["inet6", "global"];
+            json!({"family": family, "scope": scope, "local": local, "prefixlen": 64, "deprecated": deprecated})
+        };
+        let interface = |(name, index, addresses): &Listed| {
+            let (addresses, flags) = (addresses.iter().map(address).collect::<Vec<_>>(), ["UP", "LOWER_UP"]);
+            json!({"ifname": name, "ifindex": index, "mtu": 1500, "flags": flags, "addr_info": addresses})
+        };
+        let routes_v6 = interfaces.iter().map(|(name, ..)| json!({"dst": "default", "dev": name})).collect();
+        Listing { interfaces: interfaces.iter().map(interface).collect(), routes_v6, ..Listing::default() }
+    }
+
+    #[test]
+    fn an_interface_whose_name_another_one_has_taken_is_reported_as_renamed() {
+        let [first, second] = [uplink("usb0", 3, "2001:db8::a"), uplink("usb0", 4, "2001:db8::b")];
+        let mut watch = Watch::new(&[first]).unwrap();
+        watch
+            .compare(&listing(&[("old", 3, &[("2001:db8::a", false)]), ("usb0", 4, &[("2001:db8::b", false)])]), false);
+        let renamed = Change::Lost {
+            interface: "usb0".into(),
+            why: why_renamed("usb0", "old", false),
+            renamed: Some("old".into()),
+        };
+        assert_eq!(watch.changes.drain(..).collect::<Vec<_>>(), [renamed, Change::Usable(second)]);
+        // One that was plugged in again is the same.
+        let third = uplink("usb0", 5, "2001:db8::b");
+        watch.compare(&listing(&[("old", 3, &[]), ("usb0", 5, &[("2001:db8::b", false)])]), false);
+        assert_eq!(watch.changes.drain(..).collect::<Vec<_>>(), [Change::Usable(third)]);
+    }
+
     #[test]
     fn the_end_of_a_former_address_is_reported() {
-        let way = |address: &str| Way { address: address.parse().unwrap(), prefix_len: 64, gateway: None };
-        let uplink = |address| Uplink { index: 3, v6: Some(way(address)), ..Uplink::absent("wwan0").unwrap() };
-        let listing = |addresses: &[(&str, bool)]| {
-            let address = |(local, deprecated): &(&str, bool)| {
-                let [family, scope] = ["inet6", "global"];
-                json!({"family": family, "scope": scope, "local": local, "prefixlen": 64, "deprecated": deprecated})
-            };
-            let (addresses, flags) = (addresses.iter().map(address).collect::<Vec<_>>(), ["UP", "LOWER_UP"]);
-            let interface =
-                json!({"ifname": "wwan0", "ifindex": 3, "mtu": 1500, "flags": flags, "addr_info": addresses});
-            let route = json!({"dst": "default", "dev": "wwan0"});
-            Listing { interfaces: vec![interface], routes_v6: vec![route], ..Listing::default() }
-        };
+        let uplink = |address: &str| uplink("wwan0", 3, address);
         let mut watch = Watch::new(&[uplink("2001:db8::a")]).unwrap();
         let mut seen = |addresses: &[(&str, bool)]| {
-            watch.compare(&listing(addresses), false);
+            watch.compare(&listing(&[("wwan0", 3, addresses)]), false);
             watch.changes.drain(..).collect::<Vec<_>>()
         };
         let now = [Change::Usable(uplink("2001:db8::b"))];
