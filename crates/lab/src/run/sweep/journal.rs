@@ -90,6 +90,9 @@ impl Journal {
             let (theirs, records) = read_journal(path, whole)?;
             journal.records = records;
             journal.check([&theirs, &manifest], plan)?;
+            if line(&theirs) != line(&manifest) {
+                return journal.with_first_line(&manifest, whole);
+            }
         } else if !octets.is_empty() && !is_begun(&octets) {
             return Err(damaged(path, 1, "this is not a journal of a sweep"));
         }
@@ -99,6 +102,17 @@ impl Journal {
             journal.write(&manifest)?;
         }
         Ok(journal)
+    }
+
+    /// Puts the sweep that begins into the first line, in place of the former sweep whose lines are `whole`: what the
+    /// variants of its runs set is read there, also if it does not finish.
+    fn with_first_line(mut self, manifest: &Manifest, whole: &[u8]) -> Result<Self, JournalError> {
+        let runs = whole.iter().position(|octet| *octet == b'\n').map_or(whole.len(), |newline| newline + 1);
+        let io = |error: atomic_file::Error| JournalError::Io { path: self.path.clone(), source: error.source };
+        atomic_file::write(&self.path, &[line(manifest).as_bytes(), &whole[runs..]].concat()).map_err(io)?;
+        self.file = lock(&self.path)?;
+        self.file.seek(SeekFrom::End(0)).map_err(|source| JournalError::Io { path: self.path.clone(), source })?;
+        Ok(self)
     }
 
     /// Checks that the records stand beside new runs of the plan.
@@ -481,6 +495,24 @@ mod tests {
         assert_eq!((missing(&fewer, &journal), journal.beyond(&fewer)), (Vec::new(), 3));
         assert_eq!(journal.finish(&fewer).unwrap().len(), 5);
         assert_eq!(Journal::open(&path, &more, false).unwrap().records().len(), 5);
+    }
+
+    /// Comparisons read the settings of its variants there.
+    #[test]
+    fn the_first_line_is_of_the_latest_sweep_also_if_it_does_not_finish() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.jsonl");
+        let mut journal = Journal::open(&path, &plan(), false).unwrap();
+        journal.add(record(1)).unwrap();
+        drop(journal);
+        let more = changed(&TEXT.replace("1500 B", "9000 B"), &[]);
+        let mut journal = Journal::open(&path, &more, false).unwrap();
+        assert!(matches!(Journal::open(&path, &more, false), Err(JournalError::Busy { .. })));
+        journal.add(record_at("9000 B", 1)).unwrap();
+        drop(journal);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.split_inclusive('\n').next().unwrap(), line(&Manifest::new(&more)));
+        assert_eq!(text.lines().count(), 3);
     }
 
     #[test]
