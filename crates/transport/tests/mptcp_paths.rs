@@ -324,7 +324,6 @@ fn the_fastest_path_comes_first() {
     assert!(shares[1] > 50 * shares[0].max(1), "{shares:?}");
 }
 
-/// The full mesh drops the subflows of a removed local address, and uses an added one.
 /// What ends is over for its owner at once: TIME-WAIT, which lasts a minute, is no part of a subflow's life.
 #[test]
 fn a_removed_subflow_has_ended_before_time_wait_is_over() {
@@ -349,6 +348,7 @@ fn a_removed_subflow_has_ended_before_time_wait_is_over() {
     assert_eq!(ended(&pair), ("CLOSED", Some(closed_at)));
 }
 
+/// The full mesh drops the subflows of a removed local address, and uses an added one.
 #[test]
 fn local_addresses_come_and_go() {
     let mesh = ConnectionConfig::default();

@@ -43,6 +43,29 @@ fn a_probe_is_no_ack() {
     script.expect_at(430, "A 1 ack 16101");
 }
 
+/// Nor does it settle the timestamp that the next ACK owes: that of the earliest segment which it acknowledges
+/// (RFC 7323 section 4.3).
+#[test]
+fn a_probe_echoes_for_no_ack() {
+    let stamped = ConnectionConfig { timestamps: true, ..config() };
+    let mut script = Script::established(stamped, "mss 1012 sackok ts 5000 0");
+    for n in 0..16 {
+        script.inject(&format!("A {}+1000 ack 1 ts 5001 0", 1 + n * 1000));
+    }
+    script.recv(100_000);
+    script.inject("A 16001 ack 1 win 0 ts 5002 0");
+    script.drain();
+    script.send(988);
+    script.run_until(390);
+    script.drain();
+    script.inject("A 16001+100 ack 1 win 0 ts 5100 0");
+    script.expect_at(400, "A 0 ack 16101");
+    script.run_until(410);
+    script.inject("A 16101+100 ack 1 win 0 ts 5120 0");
+    let ack = script.expect_at(430, "A 1 ack 16201");
+    assert_eq!(ack.options.timestamps.map(|stamps| stamps.echo), Some(5100));
+}
+
 /// The peer's segments define a full segment: here 600 octets, as over a path with a smaller MTU.
 #[test]
 fn a_full_segment_is_the_peers() {

@@ -160,18 +160,26 @@ impl Rates {
 #[derive(Clone, Copy, Debug, Default)]
 struct Rtprop {
     smallest: Option<(Duration, Instant)>,
+    /// Idle time since then.
+    idle: Duration,
 }
 
 impl Rtprop {
     fn sample(&mut self, rtt: Duration, now: Instant) {
         if self.smallest.is_none_or(|(smallest, _)| rtt <= smallest) {
-            self.smallest = Some((rtt, now));
+            *self = Self { smallest: Some((rtt, now)), idle: Duration::ZERO };
         }
     }
 
-    /// Leaves idle time out of the age: a flow that pauses would otherwise begin each burst by sending little.
+    /// Leaves idle time out of the age: a flow that pauses would otherwise begin each burst by sending little. After as
+    /// much of it as a sample is valid for, the next sample counts, whatever it is, since the path may have changed.
     fn leave_out(&mut self, idle: Duration) {
-        self.smallest = self.smallest.map(|(smallest, at)| (smallest, at + idle));
+        let idle = self.idle + idle;
+        *self = if idle > RTPROP_AGE_MAX {
+            Self::default()
+        } else {
+            Self { smallest: self.smallest.map(|(smallest, at)| (smallest, at + (idle - self.idle))), idle }
+        };
     }
 
     fn is_old(&self, now: Instant) -> bool {
@@ -514,6 +522,21 @@ mod tests {
             world.round(100);
             assert!(matches!(world.state(), State::ProbeBw { .. }), "{:?}", world.state());
         }
+    }
+
+    /// A phone changes to a slower cell while nothing is sent.
+    #[test]
+    fn a_longer_path_is_known_after_a_pause() {
+        let mut world = World::probing();
+        world.path.srtt = Some(Duration::from_millis(300));
+        for _ in 0..2 {
+            world.now_ms += 6000;
+            world.bbr.on_idle(SubflowId(0), Duration::from_secs(6));
+            world.round_of(300, 300);
+        }
+        let (rtprop, _) = world.bbr.subflows.get_mut(SubflowId(0)).rtprop.smallest.unwrap();
+        assert_eq!(rtprop, Duration::from_millis(300));
+        assert!(matches!(world.state(), State::ProbeBw { .. }), "{:?}", world.state());
     }
 
     /// The queues of others double the round-trip time: what the path holds is twice what bw and rtprop make of it.

@@ -25,7 +25,7 @@
 //! less than NewReno gets at random losses.
 //!
 //! Windows are segments in units of 2^-24, time is in ticks of 2^-10 s. When segments change their size, windows keep
-//! their octets, and a new epoch begins. Section 4.6's FlightSize is `cwnd` here, which section 4.6 allows if windows
+//! their octets, and if by much, a new epoch begins. Section 4.6's FlightSize is `cwnd` here, which section 4.6 allows if windows
 //! grow only while they are the limit. Section 4.9 (undoing a spurious reduction) needs a hook that controllers do not
 //! have.
 
@@ -61,6 +61,9 @@ const ALPHA_CUBIC: (u64, u64) = (9, 17);
 
 /// Beyond a quarter of an hour from K the cubic exceeds any window; the cube still fits 64 bits.
 const CUBIC_TICKS_MAX: u64 = 1 << 20;
+
+/// Options take less than this part of a segment.
+const OPTION_SHARE: u64 = 32;
 
 /// The parameter of CUBIC.
 pub(super) const PARAMETERS: &[Parameter] = &[Parameter {
@@ -176,16 +179,22 @@ impl CongestionController for Cubic {
 
 impl CubicState {
     /// Takes over a changed segment size. The windows stay the same in octets. The curve grows in segments, so it begins
-    /// anew, at the plateau if the present window `cwnd` is beyond it.
+    /// anew, at the plateau if the present window `cwnd` is beyond it. A change by the length of an option does not
+    /// matter to the curve.
     fn adopt_mss(&mut self, mss: u32, cwnd: SegmentsQ24) {
         let before = core::mem::replace(&mut self.mss, mss);
         if before == mss || before == 0 {
             return;
         }
-        let rescaled = |window: SegmentsQ24| mul_div(window, before.into(), mss.into());
-        let w_max = self.epoch.take().map(|epoch| epoch.w_max).or(self.w_max);
-        self.w_max = w_max.map(|w_max| rescaled(w_max).max(cwnd));
-        self.cwnd_prior = self.cwnd_prior.map(rescaled);
+        let rescale = |window: &mut SegmentsQ24| *window = mul_div(*window, before.into(), mss.into());
+        self.w_max.iter_mut().chain(&mut self.cwnd_prior).for_each(rescale);
+        if let Some(epoch) = &mut self.epoch {
+            [&mut epoch.w_max, &mut epoch.w_est, &mut epoch.cwnd_prior].into_iter().for_each(rescale);
+        }
+        if u64::from(before.abs_diff(mss)) * OPTION_SHARE > u64::from(before) {
+            let w_max = self.epoch.take().map(|epoch| epoch.w_max).or(self.w_max);
+            self.w_max = w_max.map(|w_max| w_max.max(cwnd));
+        }
     }
 
     /// Leaves idle time out of the epoch (section 5.8), unless its clock stands still anyway.
@@ -433,6 +442,20 @@ mod tests {
         cubic.on_ack(&ack_at(0, 850, 4217), Paths(&small));
         let step = cubic.on_ack(&ack_at(0, 850, 6217), Paths(&small));
         assert_close(step.as_q16() as f64 / 65_536.0 / 850.0, 0.0315, 1e-3);
+    }
+
+    /// Far beyond the plateau, an option takes four octets more from each segment: the window grows as before.
+    #[test]
+    fn an_option_more_does_not_end_the_growth() {
+        let gain = |mss: u32| {
+            let mut cubic = after_a_loss_at_100();
+            // 12 s after K the window is on the curve: 100 + 0.4 * 12^3 = 791.2 segments.
+            let view = PathView { mss, cwnd: 791_200, ..path(0, 0) };
+            cubic.on_ack(&ack_at(0, mss.into(), 16_217), Paths(&[view]));
+            cubic.on_ack(&ack_at(0, mss.into(), 17_217), Paths(&[view])).as_q16() as f64
+        };
+        let (before, now) = (gain(1000), gain(996));
+        assert!(before > 0.0 && (now / before - 1.0).abs() < 0.03, "{before} {now}");
     }
 
     #[test]

@@ -474,9 +474,11 @@ impl Tcb {
         }
         if let Some(state) = &mut self.timestamps {
             segment.options.timestamps = Some(state.stamp(now));
-            state.on_ack_sent(segment.ack);
         }
         if !self.is_unread(segment) {
+            if let Some(state) = &mut self.timestamps {
+                state.on_ack_sent(segment.ack);
+            }
             self.ack_policy.on_sent(self.is_fresh(segment));
             self.timers.stop(Timer::DelayedAck);
         }
