@@ -25,6 +25,11 @@ impl Interruptible {
     pub fn new() -> linux::Result<Self> {
         Ok(Self { stop: Arc::new(Stop::on_signals()?) })
     }
+
+    /// Returns whether a signal has come.
+    pub fn is_triggered(&self) -> bool {
+        self.stop.is_triggered()
+    }
 }
 
 impl Backend for Interruptible {

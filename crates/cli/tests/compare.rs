@@ -102,7 +102,12 @@ fn the_stacks_of_a_run_on_linux_are_named() {
         return eprintln!("left out: a comparison with a run on Linux: {lacking}");
     }
     let directory = tempfile::tempdir().unwrap();
-    let small = ["--seed", "1", "--set", "workload={ kind = \"generated\", size = \"20 kB\" }"];
+    // In real time beside other tests: it ends when the octets are there.
+    let small = [
+        &["--seed", "1", "--set", "workload={ kind = \"generated\", size = \"20 kB\" }"][..],
+        &["--set", "duration=60 s", "--set", "relays[0].cellular.loss=0 %"],
+    ]
+    .concat();
     let a = make(directory.path(), "run", "a", &small);
     let b = make(directory.path(), "run", "b", &[&small[..], &["--backend", "linux", "--source", "engine"]].concat());
     let said = contains("backend: simulator in A, --backend linux --source engine in B");

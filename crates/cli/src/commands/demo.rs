@@ -30,6 +30,9 @@ pub fn demo(arguments: &arguments::Demo) -> Result<(), Failure> {
     console::print(&format!("Sending {subject} over four relays, in the simulator\n\n"))?;
     show(&simulate(&mut backend, &scenario, Some(&arguments.out))?, &arguments.out)?;
     show_cell(&mut backend, arguments)?;
+    if backend.is_triggered() {
+        return Err(linux::Error::Interrupted.into());
+    }
     // What follows listens for signals itself.
     drop(backend);
     match testbed::rehearse(testbed::Ends::KERNEL_TO_ENGINE) {
