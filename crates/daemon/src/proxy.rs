@@ -371,7 +371,8 @@ impl Proxy {
         self.held_back.forget(ip);
     }
 
-    /// Returns whether an uplink is a backup for a while, because it made transfers slower than without it.
+    /// Returns whether an uplink is a backup for a while for all connections, because it made transfers slower than
+    /// without it.
     pub fn is_held_back(&self, ip: IpAddr, now: Instant) -> bool {
         self.held_back.is_held(ip, now)
     }

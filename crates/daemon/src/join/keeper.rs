@@ -386,7 +386,7 @@ impl Keeper {
             host.with_app_mut(|proxy, endpoint| {
                 proxy.measure(endpoint);
                 let sum = |ips: &Vec<IpAddr>| ips.iter().map(|ip| proxy.meter(*ip).bytes()).sum::<u64>();
-                let is_held_back = |ips: &Vec<IpAddr>| ips.iter().any(|ip| proxy.is_held_back(*ip, now));
+                let is_held_back = |ips: &Vec<IpAddr>| proxy.is_held_back_for_all(ips, endpoint, now);
                 let sums: Vec<u64> = addresses.iter().map(sum).collect();
                 let held_back: Vec<bool> = addresses.iter().map(is_held_back).collect();
                 (sums, held_back, proxy.is_busy(), now)

@@ -47,7 +47,7 @@ pub struct Entry {
     pub link: Option<LinkStatus>,
     /// History of the relay's offers.
     pub offer: Offer,
-    /// Whether the proxy held it back when the selection last looked.
+    /// Whether the proxy held it back for all transfers when the selection last looked.
     pub held_back: bool,
     /// Former addresses from which something may go on.
     former: Former,

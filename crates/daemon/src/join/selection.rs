@@ -46,7 +46,7 @@ pub struct Measured {
     pub price: u32,
     /// Whether it can be used now.
     pub usable: bool,
-    /// Whether it is held back now because it made transfers late.
+    /// Whether it is held back now for all transfers because it made them late.
     pub held_back: bool,
     /// Rate of data received, plus data sent and acknowledged.
     pub rate: Rate,

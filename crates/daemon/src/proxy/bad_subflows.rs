@@ -15,7 +15,8 @@ use transport::{ConnectionStats, Endpoint};
 use units::{Duration, Instant};
 
 use super::Proxy;
-use super::session::Session;
+use super::session::{Server, Session};
+use super::watch::lives;
 
 /// Maximum number of clients that are examined in one round; more than that take turns.
 const LOOKS_MAX: usize = 16;
@@ -227,6 +228,22 @@ impl Proxy {
         let is_near = shortest.zip(self.choice.base(ip, now)).is_some_and(|(shortest, own)| own < shortest + LAG_MIN);
         let were_several = self.crowded_at.is_some_and(|at| now.saturating_since(at) < CROWDED_FOR);
         is_near && self.shares.is_worth(ip) && (were_several || self.downloads(now).take(2).count() == 2)
+    }
+
+    /// Returns whether an uplink with these addresses is a backup for a while for all that is under way: one of them is
+    /// held back, for all connections or for one, and no download or upload has a subflow over it that is not.
+    pub fn is_held_back_for_all(&self, ips: &[IpAddr], endpoint: &Endpoint, now: Instant) -> bool {
+        let holds = |session: &Session, ip| {
+            let is_late_for_it = |server: &Server| server.held_back.is_held(ip, now);
+            self.is_held_back(ip, now) || session.server.as_ref().is_some_and(is_late_for_it)
+        };
+        let is_held = |ip| self.is_held_back(ip, now) || self.downloads(now).any(|session| holds(session, ip));
+        let uses = |session: &Session| {
+            let stats = session.server.as_ref().and_then(|server| endpoint.stats(server.connection));
+            let mut subflows = stats.into_iter().flat_map(|stats| stats.subflows).filter(lives);
+            subflows.any(|it| ips.contains(&it.local.ip()) && !holds(session, it.local.ip()))
+        };
+        ips.iter().any(|ip| is_held(*ip)) && !self.downloads(now).any(uses)
     }
 
     /// Returns the clients with downloads or uploads under way.

@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use units::{Duration, Instant};
 
-use super::target::{Host, is_private};
+use super::target::{Host, private_range};
 
 mod plan;
 mod servers;
@@ -122,9 +122,11 @@ pub struct Uplink {
 
 impl Uplink {
     /// Whether `remote` is a private address in the uplink's own network. Other addresses are the same host's wherever
-    /// they are asked, and a network that states a short prefix would keep other uplinks from reaching them.
+    /// they are asked, and a network that states a shorter prefix than the private range would keep other uplinks from
+    /// reaching their hosts.
     fn is_near(&self, remote: IpAddr) -> bool {
-        is_private(remote) && self.near.is_some_and(|network| network.contains(remote))
+        let within = |network: Network| private_range(remote).is_some_and(|it| it.prefix_len <= network.prefix_len);
+        self.near.is_some_and(|network| network.contains(remote) && within(network))
     }
 }
 

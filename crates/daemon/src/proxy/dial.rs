@@ -406,6 +406,7 @@ mod tests {
         assert_eq!(from("192.168.1.1"), "10.0.0.1 10.0.0.3", "two uplinks to one network, or to two alike");
         assert_eq!(from("192.168.42.129"), "10.0.0.2");
         assert_eq!(from("192.168.2.1"), "10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4", "behind some gateway");
+        assert_eq!(from("10.20.0.1"), "10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4", "no private network is that large");
         assert_eq!(from("93.184.216.34"), "10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4", "the same host behind all of them");
     }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use linux::uplink::Network;
+
 /// Maximum octets of a name (RFC 1035 section 2.3.4, without the dot at the end).
 const NAME_BYTES_MAX: usize = 253;
 
@@ -124,16 +126,26 @@ fn why_not_v6(ip: Ipv6Addr) -> Option<&'static str> {
     why_not(Ipv4Addr::new(a, b, c, d).into()).map(|_| "contains an IPv4 address that the proxy does not connect to")
 }
 
-/// Returns whether an address is unreachable from outside its network: private (RFC 1918), shared (RFC 6598), unique
-/// local (RFC 4193) or link-local.
+/// Returns whether an address is unreachable from outside its network.
 pub fn is_private(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => {
-            let [a, b, ..] = ip.octets();
-            ip.is_private() || ip.is_link_local() || (a == 100 && (64..128).contains(&b))
-        }
-        IpAddr::V6(ip) => ip.is_unique_local() || ip.is_unicast_link_local(),
-    }
+    private_range(ip).is_some()
+}
+
+/// Returns the range of an address that is unreachable from outside its network: private (RFC 1918), shared (RFC 6598),
+/// unique local (RFC 4193) or link-local.
+pub(super) fn private_range(ip: IpAddr) -> Option<Network> {
+    let v4 = |a, b, prefix_len| Network { address: Ipv4Addr::new(a, b, 0, 0).into(), prefix_len };
+    let v6 = |a, prefix_len| Network { address: Ipv6Addr::new(a, 0, 0, 0, 0, 0, 0, 0).into(), prefix_len };
+    let ranges = [
+        v4(10, 0, 8),
+        v4(100, 64, 10),
+        v4(169, 254, 16),
+        v4(172, 16, 12),
+        v4(192, 168, 16),
+        v6(0xfc00, 7),
+        v6(0xfe80, 10),
+    ];
+    ranges.into_iter().find(|range| range.contains(ip))
 }
 
 #[cfg(test)]

@@ -204,7 +204,8 @@ fn note_filled(stats: &ConnectionStats, filled: &mut BTreeSet<IpAddr>) {
     filled.extend(stats.subflows.iter().filter(|it| lives(it) && !it.backup).map(|it| it.local.ip()));
 }
 
-fn lives(subflow: &SubflowStats) -> bool {
+/// Whether a subflow is established and not closed.
+pub(super) fn lives(subflow: &SubflowStats) -> bool {
     subflow.established_at.is_some() && subflow.closed_at.is_none()
 }
 

@@ -515,6 +515,7 @@ mod tests {
     use cooperation::channel::Identity;
     use cooperation::link::{Caller, INNER_MTU};
     use linux::uplink;
+    use rustix::event::{PollFd, PollFlags};
 
     use super::super::Mode;
     use super::super::volume::{Limit, Period, Volume};
@@ -634,6 +635,9 @@ mod tests {
                     let mut caller = Caller::new(stranger.clone(), relay.public(), [number; 32], Duration::ZERO, now);
                     caller.handle_timeout(now);
                     socket.send_to(&caller.poll_transmit().unwrap(), place).unwrap();
+                    // A busy kernel may deliver it later.
+                    let mut arrives = [PollFd::new(&forwarder.socket, PollFlags::IN)];
+                    assert_eq!(poll(&mut arrives, Some(&Timespec { tv_sec: 10, tv_nsec: 0 })), Ok(1));
                     forwarder.take_datagrams(now);
                     forwarder.refused_datagrams
                 });
