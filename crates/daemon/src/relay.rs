@@ -297,17 +297,18 @@ impl Known {
     }
 
     /// Notes that the interface is as `now`, with the addresses `there` ([`uplink::addresses_of`]). Returns whether
-    /// connections are dead because the packets of one of its families take another way. A lost way does not count: the
-    /// terms report the loss of its family.
-    fn has_moved(&mut self, now: &Uplink, there: &[IpAddr]) -> bool {
+    /// connections with IPv4, and with IPv6, are dead because their packets take another way. A lost way does not count:
+    /// the terms report the loss of its family.
+    fn moved(&mut self, now: &Uplink, there: &[IpAddr]) -> [bool; 2] {
         let before = &self.uplink;
-        let has = [(&before.v4, &now.v4), (&before.v6, &now.v6)].map(|(before, now)| before.is_some() && now.is_some());
+        let [has_v4, has_v6] =
+            [(&before.v4, &now.v4), (&before.v6, &now.v6)].map(|(before, now)| before.is_some() && now.is_some());
         let or_last = |now: &Option<Way>, last: &Option<Way>| now.as_ref().or(last.as_ref()).cloned();
         let (v4, v6) = (or_last(&now.v4, &before.v4), or_last(&now.v6, &before.v6));
         let now = Uplink { v4, v6, ..now.clone() };
-        let differs = self.former.note(before, &now, there);
+        let [v4, v6] = self.former.note(before, &now, there);
         self.uplink = now;
-        has.into_iter().zip(differs).any(|(has, differs)| has && differs)
+        [has_v4 && v4, has_v6 && v6]
     }
 }
 
@@ -471,19 +472,20 @@ impl<'a> Keeper<'a> {
         let was_unusable = self.unusable.take().is_some();
         let uplink = lent_by(&self.plumbing);
         // Before the lock: these run programs, and forwarding must not wait for them.
-        let has_moved = self.known.has_moved(uplink, &uplink::addresses_of(&uplink.interface));
+        let moved = self.known.moved(uplink, &uplink::addresses_of(&uplink.interface));
+        let has_moved = moved.contains(&true);
         let header_bytes = uplink::header_bytes(&uplink.interface);
         let mut shared = lock(self.shared);
         let was_lost = shared.lending.lost.take().is_some();
         if has_moved || was_unusable {
             shared.replacements = shared.replacements.wrapping_add(1);
         }
+        shared.lending.families = families(uplink);
         if has_moved {
             // The kernel's translations to the old address are gone, or the next router does not know them; downloads
             // would hang for a minute.
-            shared.lending.forget_connections();
+            shared.lending.forget_connections(moved);
         }
-        shared.lending.families = families(uplink);
         let Lent { ways, ipv6, .. } = shown(uplink);
         (shared.status.relay.ways, shared.status.relay.ipv6) = (ways, ipv6);
         shared.header_bytes = header_bytes;
@@ -526,25 +528,30 @@ mod tests {
         Uplink { index: 3, v4: way(v4, 24, gateway), v6: way(v6, 64, "fe80::1"), ..Uplink::absent("wwan0").unwrap() }
     }
 
-    /// Returns whether the shared interface has moved with each step, with the last octets of its IPv6 addresses.
-    fn moves(steps: &[(&Uplink, &[&str])]) -> Vec<bool> {
+    /// Returns with which families, IPv4 and IPv6, the shared interface has moved with each step. Each has the last
+    /// octets of its IPv6 addresses.
+    fn moves(steps: &[(&Uplink, &[&str])]) -> Vec<[bool; 2]> {
         let mut known = Known::new(steps[0].0);
         let look = |(now, there): &(&Uplink, &[&str])| {
             let of_v6 = there.iter().map(|end| format!("2001:db8:1::{end}").parse().unwrap());
             let there: Vec<IpAddr> = of_v6.chain(now.v4.as_ref().map(|way| way.address)).collect();
-            known.has_moved(now, &there)
+            known.moved(now, &there)
         };
         steps[1..].iter().map(look).collect()
     }
+
+    const NONE: [bool; 2] = [false; 2];
+    const V4: [bool; 2] = [true, false];
+    const V6: [bool; 2] = [false, true];
 
     #[test]
     fn an_address_that_stays_beside_a_newer_one_is_no_move_until_it_goes() {
         let with = |v6| uplink("192.0.2.2", "192.0.2.1", v6);
         let (first, second) = (with("2001:db8:1::a"), with("2001:db8:1::b"));
-        assert_eq!(moves(&[(&first, &["a"]), (&first, &["a"])]), [false]);
-        assert_eq!(moves(&[(&first, &["a"]), (&second, &["b"])]), [true]);
-        assert_eq!(moves(&[(&first, &["a"]), (&second, &["a", "b"]), (&second, &["b"])]), [false, true]);
-        assert_eq!(moves(&[(&first, &["a"]), (&with("2001:db8:2::b"), &["a"])]), [true], "another network");
+        assert_eq!(moves(&[(&first, &["a"]), (&first, &["a"])]), [NONE]);
+        assert_eq!(moves(&[(&first, &["a"]), (&second, &["b"])]), [V6]);
+        assert_eq!(moves(&[(&first, &["a"]), (&second, &["a", "b"]), (&second, &["b"])]), [NONE, V6]);
+        assert_eq!(moves(&[(&first, &["a"]), (&with("2001:db8:2::b"), &["a"])]), [V6], "another network");
     }
 
     #[test]
@@ -552,18 +559,22 @@ mod tests {
         let (both, without) = (uplink("192.0.2.2", "192.0.2.1", "2001:db8:1::a"), uplink("192.0.2.2", "192.0.2.1", ""));
         let there: &[&str] = &["a"];
         let without_v4 = uplink("", "", "2001:db8:1::a");
+        let mut behind_another = both.clone();
+        behind_another.v6.as_mut().unwrap().gateway = "fe80::2".parse().ok();
         for (now, moved, back) in [
-            (&without, false, false),
-            (&without_v4, false, false),
-            (&uplink("192.0.2.3", "192.0.2.1", ""), true, true),
-            (&uplink("192.0.2.2", "192.0.2.254", ""), true, true),
-            (&Uplink { index: 4, ..both.clone() }, true, true),
+            (&without, NONE, NONE),
+            (&without_v4, NONE, NONE),
+            (&uplink("192.0.2.3", "192.0.2.1", ""), V4, V4),
+            (&uplink("192.0.2.2", "192.0.2.254", ""), V4, V4),
+            (&behind_another, V6, V6),
         ] {
             assert_eq!(moves(&[(&both, there), (now, there), (&both, there)]), [moved, back], "{now:?}");
         }
+        let replaced = Uplink { index: 4, ..both.clone() };
+        assert_eq!(moves(&[(&both, there), (&replaced, there)]), [[true; 2]]);
         let elsewhere = uplink("198.51.100.3", "198.51.100.1", "2001:db8:1::a");
-        assert_eq!(moves(&[(&both, there), (&without_v4, there), (&elsewhere, there)]), [false, true]);
-        assert_eq!(moves(&[(&without, &[]), (&both, there)]), [false]);
+        assert_eq!(moves(&[(&both, there), (&without_v4, there), (&elsewhere, there)]), [NONE, V4]);
+        assert_eq!(moves(&[(&without, &[]), (&both, there)]), [NONE]);
     }
 
     #[test]

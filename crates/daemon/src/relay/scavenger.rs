@@ -56,8 +56,8 @@ const MORE: f64 = 0.004;
 /// lacked something.
 const MORE_UNSEEN: f64 = 1.25;
 const LESS_UNSEEN: f64 = 0.7;
-/// While the capacity is unknown: maximum increase per tick, as a part of the lent rate. It doubles within a second, as
-/// in a slow start.
+/// While the capacity is unknown, until packets have waited for longer than [`TARGET`]: maximum increase per tick, as a
+/// part of the lent rate. It doubles within a second, as in a slow start.
 const MORE_UNKNOWN: f64 = 0.1;
 /// Minimum rate to which the growth of both applies.
 const LEAST_GROWING_BPS: f64 = 250_000.0;
@@ -99,6 +99,8 @@ pub struct Scavenger {
     spare_bps: f64,
     /// While the owner is active: until when a pause of the owner's traffic does not count as its end.
     active_until: Option<Instant>,
+    /// Whether packets have waited for too long since the owner became active: what is lent has reached what is left.
+    has_queued: bool,
     /// Ticks for which the owner has used the link without a break.
     busy_ticks: u32,
     /// The shortest waits of this tick and of the one before.
@@ -193,6 +195,7 @@ impl Scavenger {
             allowed_bps: FLOOR_BPS,
             spare_bps: 0.0,
             active_until: None,
+            has_queued: false,
             busy_ticks: 0,
             waits: [None; 2],
             sees_waits: false,
@@ -277,6 +280,7 @@ impl Scavenger {
             return self.cap;
         }
         if !was_active {
+            self.has_queued = false;
             self.allowed_bps = self.lent_bps;
             self.spare_bps = self.left_bps(now).unwrap_or(self.lent_bps);
         }
@@ -380,12 +384,17 @@ impl Scavenger {
             if left.is_none() && !more_waits && self.lent_bps < IDLE_BPS {
                 return;
             }
+            self.has_queued = true;
             let used = self.used_bps();
             self.allowed_bps = (used * (1.0 + LESS * off)).max(used.min(DRAINS * left.unwrap_or(0.0)));
         } else if more_waits && !self.pauses.is_backlogged() {
             self.allowed_bps += off * MORE * (self.owner_bps() + self.lent_bps).max(FLOOR_BPS);
-            let soon = |left: f64| SOON * (SAFE * left - self.allowed_bps).max(0.0);
-            self.allowed_bps += off * left.map_or(MORE_UNKNOWN * self.lent_bps.max(LEAST_GROWING_BPS), soon);
+            self.allowed_bps += off
+                * match left {
+                    Some(left) => SOON * (SAFE * left - self.allowed_bps).max(0.0),
+                    None if self.has_queued => 0.0,
+                    None => MORE_UNKNOWN * self.lent_bps.max(LEAST_GROWING_BPS),
+                };
         }
     }
 
@@ -425,6 +434,8 @@ impl Scavenger {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     const CAPACITY_BPS: f64 = 10e6;
@@ -441,6 +452,16 @@ mod tests {
         tell: impl Fn(&mut Scavenger, Duration),
         owner_bps: impl Fn(u64) -> f64,
     ) -> (f64, Duration) {
+        run_on(CAPACITY_BPS, ticks, tell, owner_bps)
+    }
+
+    /// The same on a link of `capacity_bps`.
+    fn run_on(
+        capacity_bps: f64,
+        ticks: u64,
+        tell: impl Fn(&mut Scavenger, Duration),
+        owner_bps: impl Fn(u64) -> f64,
+    ) -> (f64, Duration) {
         let counted_from = ticks - ticks / 3;
         let counted_s = TICK.as_secs_f64() * (ticks - counted_from) as f64;
         let mut scavenger = Scavenger::new(None, None);
@@ -448,14 +469,14 @@ mod tests {
         for tick in 1..=ticks {
             let step = TICK.as_secs_f64();
             let allowed_now = scavenger.pause_rate().or(allowed);
-            let wanted_bps = allowed_now.map_or(2.0 * CAPACITY_BPS, |rate: Rate| rate.as_bps() as f64);
+            let wanted_bps = allowed_now.map_or(2.0 * capacity_bps, |rate: Rate| rate.as_bps() as f64);
             let owner = owner_bps(tick).max(1.0);
-            queued_bits += (wanted_bps + owner - CAPACITY_BPS) * step;
-            queued_bits = queued_bits.clamp(0.0, 0.3 * CAPACITY_BPS);
+            queued_bits += (wanted_bps + owner - capacity_bps) * step;
+            queued_bits = queued_bits.clamp(0.0, 0.3 * capacity_bps);
             // On a full link everyone gets a share in proportion to their arrivals.
-            let share = (CAPACITY_BPS / (wanted_bps + owner)).min(1.0);
+            let share = (capacity_bps / (wanted_bps + owner)).min(1.0);
             let (lent, own) = (wanted_bps * share * step, owner * share * step);
-            let wait = Duration::from_secs_f64(queued_bits / CAPACITY_BPS);
+            let wait = Duration::from_secs_f64(queued_bits / capacity_bps);
             tell(&mut scavenger, wait);
             let down = |bits: f64| Counters { down_bytes: (bits / 8.0) as u64, up_bytes: 0 };
             let passed = Passed { all: down(lent + own), lent: down(lent), waits: true };
@@ -481,6 +502,24 @@ mod tests {
     fn an_owner_who_wants_everything_gets_it() {
         let (lent, _) = run(|_| 1.5 * CAPACITY_BPS);
         assert!(lent < 0.1e6, "{lent}");
+    }
+
+    /// On a slow link, the wait that lent traffic may cause is a queue too short to show the capacity.
+    #[test]
+    fn a_slow_link_has_no_long_queue_again_and_again() {
+        for (capacity_bps, late_ticks) in [(0.6e6, 2), (1e6, 2), (1e6, 3), (1.2e6, 2)] {
+            let waits = RefCell::new(Vec::new());
+            let tell = |scavenger: &mut Scavenger, wait: Duration| {
+                let mut waits = waits.borrow_mut();
+                waits.push(wait);
+                if let Some(wait) = waits.iter().rev().nth(late_ticks) {
+                    scavenger.observe_wait(*wait, false);
+                }
+            };
+            run_on(capacity_bps, 3_000, tell, |_| 0.3e6);
+            let longest = waits.borrow().iter().skip(300).copied().max();
+            assert!(longest < Some(Duration::from_millis(80)), "{capacity_bps}, {late_ticks} ticks: {longest:?}");
+        }
     }
 
     #[test]

@@ -21,15 +21,19 @@ const GRACE_LOOKS: u8 = 10;
 const RETRY_LOOKS: u8 = 3;
 /// Looks after which a disk that has not stored the volume counts as one that cannot.
 const SLOW_LOOKS: u8 = 2;
+/// Looks for which the terms leave out a family that begins anew, so that destinations notice even if a message is lost.
+const ANEW_LOOKS: u8 = 3;
 /// The relay announces the end of the volume in advance, so that connections can leave in good order: this long before,
 /// at the present rate, but with at most this part of the volume left, which may stay unused.
 const NOTICE: Duration = Duration::from_secs(2);
 const NOTICE_PARTS: u64 = 50;
 
+const NONE: Families = Families { v4: false, v6: false };
+
 /// The owner's limits and the measurements.
 #[derive(Debug)]
 pub struct Lending {
-    /// Differs between runs of the relay, and changes when the relay's own address does.
+    /// Differs between runs of the relay, and changes when all connections over it have ended.
     pub instance: u32,
     /// Maximum rate of each direction.
     pub rate: Option<Rate>,
@@ -39,6 +43,9 @@ pub struct Lending {
     pub battery_min: Option<u8>,
     /// Address families of the shared interface.
     pub families: Families,
+    /// Those whose connections have ended, for which the terms leave them out for so many further looks.
+    anew: Families,
+    anew_looks: u8,
     /// Why the shared interface cannot be used now, as the continuation of a sentence after its name.
     pub lost: Option<String>,
     /// Why the used volume cannot be stored now. A power failure would lose it, so nothing is lent.
@@ -73,7 +80,9 @@ impl Lending {
             rate,
             volume,
             battery_min,
-            families: Families { v4: false, v6: false },
+            families: NONE,
+            anew: NONE,
+            anew_looks: 0,
             lost: None,
             uncounted: None,
             uncounted_looks: 0,
@@ -91,9 +100,21 @@ impl Lending {
         }
     }
 
-    /// Declares all connections dead, as after a restart: destinations react as to a restart, and open new ones.
-    pub const fn forget_connections(&mut self) {
-        self.instance = self.instance.wrapping_add(1);
+    /// Declares the connections with IPv4, with IPv6 or both dead: destinations open new ones. If none remain, they
+    /// react as to a restart. Otherwise the family seems gone for a moment, and those of the other family go on.
+    pub const fn forget_connections(&mut self, [v4, v6]: [bool; 2]) {
+        let anew = Families { v4: v4 || self.anew.v4, v6: v6 || self.anew.v6 };
+        if self.families.v4 && !anew.v4 || self.families.v6 && !anew.v6 {
+            (self.anew, self.anew_looks) = (anew, ANEW_LOOKS);
+        } else {
+            (self.anew, self.anew_looks) = (NONE, 0);
+            self.instance = self.instance.wrapping_add(1);
+        }
+    }
+
+    /// Returns the families that the terms name.
+    const fn offered(&self) -> Families {
+        Families { v4: self.families.v4 && !self.anew.v4, v6: self.families.v6 && !self.anew.v6 }
     }
 
     /// Handles a look at the battery, one second after the last.
@@ -164,6 +185,10 @@ impl Lending {
 
     /// Handles a second's look on the day `today`: the volume may renew, or can be stored again.
     pub fn handle_date(&mut self, today: Date) {
+        self.anew_looks = self.anew_looks.saturating_sub(1);
+        if self.anew_looks == 0 {
+            self.anew = NONE;
+        }
         let Some(volume) = &mut self.volume else { return };
         volume.roll(today);
         self.uncounted_looks = self.uncounted_looks.saturating_sub(1);
@@ -218,7 +243,7 @@ impl Lending {
         let spare = self.spare.or(self.rate).unwrap_or(Terms::UNLIMITED);
         let spare = if lends.carries() { spare } else { Rate::ZERO };
         let left_bytes = self.volume.as_ref().map_or(u64::MAX, Volume::left_bytes);
-        let (instance, families, owner) = (self.instance, self.families, self.owner);
+        let (instance, families, owner) = (self.instance, self.offered(), self.owner);
         Terms { echo: Instant::ZERO, instance, lends, families, spare, owner, left_bytes }
     }
 }
@@ -348,6 +373,32 @@ mod tests {
         assert!(heard.take().contains("the volume file can be written again"));
         drop(lending);
         assert!(Volume::open(limit, path, today).unwrap().used_bytes() >= 6_500);
+    }
+
+    #[test]
+    fn what_goes_on_over_the_other_family_is_not_cut() {
+        let both = Families { v4: true, v6: true };
+        let (of_v4, of_v6) = (Families { v4: true, v6: false }, Families { v4: false, v6: true });
+        for (families, moved, instance, told) in [
+            (both, [false, true], 0, of_v4),
+            (both, [true, false], 0, of_v6),
+            (both, [true, true], 1, both),
+            (of_v4, [true, false], 1, of_v4),
+            (of_v6, [false, true], 1, of_v6),
+        ] {
+            let mut lending = Lending { families, ..Lending::new(None, None, None) };
+            let shown = |lending: &Lending| (lending.terms().instance, lending.terms().families);
+            lending.forget_connections(moved);
+            assert_eq!(shown(&lending), (instance, told), "{moved:?}");
+            (1..ANEW_LOOKS).for_each(|_| lending.handle_date(date(2026, 5, 9)));
+            assert_eq!(shown(&lending), (instance, told), "{moved:?}");
+            lending.handle_date(date(2026, 5, 9));
+            assert_eq!(shown(&lending), (instance, families), "{moved:?}");
+        }
+        let mut lending = Lending { families: both, ..Lending::new(None, None, None) };
+        lending.forget_connections([false, true]);
+        lending.forget_connections([true, false]);
+        assert_eq!((lending.terms().instance, lending.terms().families), (1, both), "one after the other");
     }
 
     #[test]

@@ -219,7 +219,7 @@ pub(super) fn lent_devices() -> Result<Vec<String>> {
     Ok(devices.filter_map(|interface| text(interface, "ifname").map(str::to_owned)).collect())
 }
 
-/// Returns the addresses of an interface, also deprecated ones; none if it does not exist.
+/// Returns the addresses of an interface, also deprecated ones; none if it does not exist, or if `ip` fails.
 pub fn addresses_of(interface: &str) -> Vec<IpAddr> {
     ip_json(&["address", "show", "dev", interface]).unwrap_or_default().iter().flat_map(locals).collect()
 }

@@ -18,12 +18,14 @@ impl Former {
     /// over that family has ended.
     pub fn note(&mut self, before: &Uplink, now: &Uplink, there: &[IpAddr]) -> [bool; 2] {
         let is_another = before.index != now.index;
+        // Without any current address, it is not known which ones are there.
+        let is_gone = |ip: &IpAddr| now.ways().any(|way| there.contains(&way.address)) && !there.contains(ip);
         [(&before.v4, &now.v4), (&before.v6, &now.v6)].map(|(before, now)| {
             let Some(of_before) = before else { return is_another || now.is_some() };
             let is_of_family = |ip: &IpAddr| ip.is_ipv4() == of_before.address.is_ipv4();
             self.0.push(of_before.address);
             let is_same = !is_another && now.as_ref().is_some_and(|now| leads_alike(of_before, now));
-            let differs = !is_same || self.0.iter().filter(|ip| is_of_family(ip)).any(|ip| !there.contains(ip));
+            let differs = !is_same || self.0.iter().filter(|ip| is_of_family(ip)).any(is_gone);
             let current = now.as_ref().map(|now| now.address);
             // What has ended needs no address any more.
             self.0.retain(|ip| !is_of_family(ip) || !differs && Some(*ip) != current);
@@ -86,6 +88,16 @@ mod tests {
         assert_eq!(former.note(&days[2], &days[2], &all[..3]), [false, true]);
         assert_eq!(former.note(&days[2], &days[2], &all[..2]), [false; 2], "nothing goes on from it");
         assert_eq!(former.note(&days[2], &days[1], &addresses(&[V4, "2001:db8::b"])), [false, true], "at once");
+    }
+
+    #[test]
+    fn addresses_that_could_not_be_listed_are_not_gone() {
+        let mut former = Former::default();
+        let [first, second] = ["2001:db8::a", "2001:db8::b"].map(|v6| uplink(V4, v6));
+        let all = addresses(&[V4, "2001:db8::b", "2001:db8::a"]);
+        assert_eq!(former.note(&first, &second, &all), [false; 2]);
+        assert_eq!(former.note(&second, &second, &[]), [false; 2]);
+        assert_eq!(former.note(&second, &second, &all[..2]), [false, true], "now it is known");
     }
 
     #[test]
