@@ -116,10 +116,10 @@ impl Manager {
             }
             // The uplink has changed, so a new attempt may succeed.
             for (index, attempt) in connection.attempts.iter_mut().enumerate() {
-                let (before, now) = (before.get(index), self.uplinks.get(index));
-                if before != now {
+                let both = before.get(index).zip(self.uplinks.get(index));
+                if !both.is_some_and(|(before, now)| now.is_tried_as(before)) {
                     self.totals.failed += u64::from(attempt.pending_until.is_some());
-                    let is_same = before.zip(now).is_some_and(|(before, now)| before.has_ways_of(now));
+                    let is_same = both.is_some_and(|(before, now)| now.has_ways_of(before));
                     let late = if is_same { attempt.open() } else { 0 };
                     *attempt = Attempt { had_one: attempt.had_one, late, ..Attempt::default() };
                 }

@@ -466,6 +466,26 @@ fn addresses_that_no_uplink_is_known_to_have_are_told() {
     assert!(manager.strange_addresses().is_empty());
     let later: Vec<_> = (1..=9).flat_map(|second| creates(&manager.commands(at(second)))).collect();
     assert_eq!(later, [1], "the first one has one");
+    // The other one, which was under way, takes a place at the server.
+    established(&mut manager, 1, 3000, false, at(9));
+    let commands = manager.commands(at(9));
+    assert_eq!(commands, [Command::Destroy { token: TOKEN, ends: self::ends(1, 3000) }]);
+    closed(&mut manager, 1, 3000, at(9));
+    assert_eq!((creates(&manager.commands(at(9))), manager.totals().failed), (vec![], 1), "the one over the second");
+}
+
+#[test]
+fn attempts_under_way_go_on_when_their_uplink_gets_further_addresses() {
+    let (mut manager, _) = begun(Tier::Primary);
+    let mut uplinks = views(Tier::Primary);
+    uplinks[1].addresses.push("192.168.2.77".parse().unwrap());
+    uplinks[1].others.push("10.50.0.7".parse().unwrap());
+    manager.set_uplinks(uplinks.clone());
+    assert_eq!((manager.commands(at(1)), manager.deadline(), manager.totals().failed), (vec![], Some(at(8)), 0));
+    // What begins now has another address.
+    uplinks[1].addresses.swap(0, 1);
+    manager.set_uplinks(uplinks);
+    assert_eq!((creates(&manager.commands(at(1))), manager.totals().failed), (vec![1], 1));
 }
 
 #[test]
