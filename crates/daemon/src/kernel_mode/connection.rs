@@ -206,8 +206,12 @@ impl View {
 
     /// Returns whether what is over the uplink `before` with an address goes on over this one.
     pub fn keeps(&self, ip: IpAddr, before: &Self) -> bool {
-        // An address may stay although the uplink is in another network.
-        let has = if before.addresses.contains(&ip) { self.addresses.contains(&ip) } else { self.has(ip) };
+        let has = match before.addresses.contains(&ip) {
+            // An address may stay although the uplink is in another network.
+            true => self.addresses.contains(&ip),
+            // Nobody knows yet whether it has one that is not listed.
+            false => self.has(ip) || !before.has(ip),
+        };
         self.is_usable && self.interface == before.interface && has
     }
 

@@ -208,11 +208,14 @@ impl Manager {
         tried
     }
 
-    /// Returns the local addresses of the subflows that are over no uplink.
+    /// Returns the local addresses of the subflows that are over no uplink, or that their uplink is not known to have.
     pub fn strange_addresses(&self) -> BTreeSet<IpAddr> {
         let subflows = self.connections.values().flat_map(|connection| &connection.subflows);
-        let strange = subflows.filter(|subflow| subflow.interface.is_none() && subflow.uplink(&self.uplinks).is_none());
-        strange.map(|subflow| subflow.ends.local.ip()).collect()
+        let is_strange = |subflow: &&Subflow| match subflow.uplink(&self.uplinks) {
+            Some(index) => !self.uplinks[index].has(subflow.ends.local.ip()),
+            None => subflow.interface.is_none(),
+        };
+        subflows.filter(is_strange).map(|subflow| subflow.ends.local.ip()).collect()
     }
 
     /// Returns whether any connection lacks a subflow over an uplink, so that attempts will show when it is heard.

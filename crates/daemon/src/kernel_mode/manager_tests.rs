@@ -488,6 +488,30 @@ fn attempts_under_way_go_on_when_their_uplink_gets_further_addresses() {
     assert_eq!((creates(&manager.commands(at(1))), manager.totals().failed), (vec![1], 1));
 }
 
+/// A program has bound it to the interface and to an address that is not listed yet.
+#[test]
+fn a_bound_subflow_from_an_address_that_is_not_listed_stays_until_the_address_goes() {
+    let mut manager = Manager::default();
+    let mut uplinks = views(Tier::Primary);
+    manager.set_uplinks(uplinks.clone());
+    let strange = "192.168.1.77".parse().unwrap();
+    let ends = Ends { local: "192.168.1.77:1000".parse().unwrap(), ..ends(1, 1000) };
+    manager.handle(Event::Established { token: TOKEN, ends, is_server: false, no_join: false }, at(0));
+    manager.note_interfaces(&[Socket { ends, ..found(1, 1000) }]);
+    established(&mut manager, 2, 2000, false, at(0));
+    assert_eq!(manager.commands(at(0)), []);
+    assert_eq!(manager.strange_addresses().into_iter().collect::<Vec<_>>(), [strange]);
+    uplinks[1].tier = Tier::Backup;
+    manager.set_uplinks(uplinks.clone());
+    assert_eq!(manager.commands(at(1)), [set_backup(2, 2000, true)]);
+    uplinks[0].addresses.push(strange);
+    manager.set_uplinks(uplinks.clone());
+    assert!(manager.commands(at(2)).is_empty() && manager.strange_addresses().is_empty());
+    uplinks[0].addresses.pop();
+    manager.set_uplinks(uplinks);
+    assert!(manager.commands(at(3)).contains(&Command::Destroy { token: TOKEN, ends }));
+}
+
 #[test]
 fn two_uplinks_with_one_address_are_told_by_their_interfaces() {
     let mut uplinks = views(Tier::Primary);
