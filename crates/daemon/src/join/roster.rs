@@ -121,12 +121,21 @@ impl Entry {
     /// The same for the kernel's own MPTCP, whose subflows have the uplink's addresses. Returns whether it was lost.
     pub fn replace_for_kernel(&mut self, found: Uplink, there: &[IpAddr]) -> bool {
         self.uplink = found;
-        self.note_addresses(there);
+        self.set_addresses(there);
         self.lost.take().is_some()
     }
 
-    /// Notes all addresses of an uplink, for the kernel's own MPTCP: a connection may begin from any of them.
-    pub fn note_addresses(&mut self, there: &[IpAddr]) {
+    /// Notes all addresses of an uplink that has not changed, for the kernel's own MPTCP: a connection may begin from any
+    /// of them. Returns false, and changes nothing, if they could not be listed: those of its ways are missing.
+    pub fn note_addresses(&mut self, there: &[IpAddr]) -> bool {
+        let are_listed = self.uplink.ways().all(|way| there.contains(&way.address));
+        if are_listed {
+            self.set_addresses(there);
+        }
+        are_listed
+    }
+
+    fn set_addresses(&mut self, there: &[IpAddr]) {
         let near = staying(&self.uplink, there, there);
         self.addresses = self.uplink.ways().map(|way| way.address).chain(near).collect();
         self.others = there.iter().copied().filter(|ip| !self.addresses.contains(ip)).collect();
@@ -611,8 +620,12 @@ mod tests {
         assert_eq!(entry.addresses, there[..2]);
         // The kernel may prefer one that the uplink is not known by.
         let all = ["10.50.0.7", "192.168.42.10", "2001:db8::c", "2001:db8::b"].map(|ip| ip.parse::<IpAddr>().unwrap());
-        entry.note_addresses(&all);
-        assert_eq!((&entry.addresses[..], &entry.others[..]), (&[all[1], all[3], all[2]][..], &all[..1]));
+        assert!(entry.note_addresses(&all));
+        let noted = (vec![all[1], all[3], all[2]], vec![all[0]]);
+        assert_eq!((&entry.addresses, &entry.others), (&noted.0, &noted.1));
+        // A program that fails lists none.
+        assert!(!entry.note_addresses(&[]));
+        assert_eq!((&entry.addresses, &entry.others), (&noted.0, &noted.1));
     }
 
     /// The status of a link to the relay anna.

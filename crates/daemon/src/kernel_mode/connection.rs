@@ -206,13 +206,23 @@ impl View {
 
     /// Returns whether what is over the uplink `before` with an address goes on over this one.
     pub fn keeps(&self, ip: IpAddr, before: &Self) -> bool {
-        // An address may stay although the uplink is in another network.
-        let has = if before.addresses.contains(&ip) { self.addresses.contains(&ip) } else { self.has(ip) };
+        let has = match before.addresses.contains(&ip) {
+            // An address may stay although the uplink is in another network.
+            true => self.addresses.contains(&ip),
+            // Nobody knows yet whether it has one that is not listed.
+            false => self.has(ip) || !before.has(ip),
+        };
         self.is_usable && self.interface == before.interface && has
     }
 
+    /// Returns whether what begins over this uplink takes the same way as over `other`.
     pub fn has_ways_of(&self, other: &Self) -> bool {
-        self.interface == other.interface && self.addresses == other.addresses
+        self.interface == other.interface && self.current().eq(other.current())
+    }
+
+    /// Returns whether an attempt over `other` is one over this uplink.
+    pub fn is_tried_as(&self, other: &Self) -> bool {
+        self.has_ways_of(other) && (self.tier, self.is_usable) == (other.tier, other.is_usable)
     }
 }
 
@@ -284,10 +294,10 @@ impl Connection {
         self.subflows.iter().any(|subflow| carries(subflow) && subflow.uplink(uplinks) == Some(uplink))
     }
 
-    /// Dooms all subflows from an address of an uplink but one. A server leaves their number to its client. The oldest
+    /// Dooms all subflows of a family over an uplink but one. A server leaves their number to its client. The oldest
     /// stays, unless it is in doubt and another one has lived for a while.
     pub fn doom_surplus(&mut self, uplinks: &[View], now: Instant) {
-        let place = |subflow: &Subflow| (subflow.uplink(uplinks), subflow.ends.local.ip());
+        let place = |subflow: &Subflow| (subflow.uplink(uplinks), subflow.ends.local.is_ipv4());
         for at in 0..self.subflows.len() {
             let own = self.subflows[at];
             let stays_instead = |(other_at, other): (usize, &Subflow)| match (own.is_doubted, other.is_doubted) {

@@ -116,10 +116,10 @@ impl Manager {
             }
             // The uplink has changed, so a new attempt may succeed.
             for (index, attempt) in connection.attempts.iter_mut().enumerate() {
-                let (before, now) = (before.get(index), self.uplinks.get(index));
-                if before != now {
+                let both = before.get(index).zip(self.uplinks.get(index));
+                if !both.is_some_and(|(before, now)| now.is_tried_as(before)) {
                     self.totals.failed += u64::from(attempt.pending_until.is_some());
-                    let is_same = before.zip(now).is_some_and(|(before, now)| before.has_ways_of(now));
+                    let is_same = both.is_some_and(|(before, now)| now.has_ways_of(before));
                     let late = if is_same { attempt.open() } else { 0 };
                     *attempt = Attempt { had_one: attempt.had_one, late, ..Attempt::default() };
                 }
@@ -208,11 +208,14 @@ impl Manager {
         tried
     }
 
-    /// Returns the local addresses of the subflows that are over no uplink.
+    /// Returns the local addresses of the subflows that are over no uplink, or that their uplink is not known to have.
     pub fn strange_addresses(&self) -> BTreeSet<IpAddr> {
         let subflows = self.connections.values().flat_map(|connection| &connection.subflows);
-        let strange = subflows.filter(|subflow| subflow.interface.is_none() && subflow.uplink(&self.uplinks).is_none());
-        strange.map(|subflow| subflow.ends.local.ip()).collect()
+        let is_strange = |subflow: &&Subflow| match subflow.uplink(&self.uplinks) {
+            Some(index) => !self.uplinks[index].has(subflow.ends.local.ip()),
+            None => subflow.interface.is_none(),
+        };
+        subflows.filter(is_strange).map(|subflow| subflow.ends.local.ip()).collect()
     }
 
     /// Returns whether any connection lacks a subflow over an uplink, so that attempts will show when it is heard.

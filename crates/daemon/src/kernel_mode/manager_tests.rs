@@ -466,6 +466,50 @@ fn addresses_that_no_uplink_is_known_to_have_are_told() {
     assert!(manager.strange_addresses().is_empty());
     let later: Vec<_> = (1..=9).flat_map(|second| creates(&manager.commands(at(second)))).collect();
     assert_eq!(later, [1], "the first one has one");
+    // The other one, which was under way, takes a place at the server.
+    established(&mut manager, 1, 3000, false, at(9));
+    let commands = manager.commands(at(9));
+    assert_eq!(commands, [Command::Destroy { token: TOKEN, ends: self::ends(1, 3000) }]);
+    closed(&mut manager, 1, 3000, at(9));
+    assert_eq!((creates(&manager.commands(at(9))), manager.totals().failed), (vec![], 1), "the one over the second");
+}
+
+#[test]
+fn attempts_under_way_go_on_when_their_uplink_gets_further_addresses() {
+    let (mut manager, _) = begun(Tier::Primary);
+    let mut uplinks = views(Tier::Primary);
+    uplinks[1].addresses.push("192.168.2.77".parse().unwrap());
+    uplinks[1].others.push("10.50.0.7".parse().unwrap());
+    manager.set_uplinks(uplinks.clone());
+    assert_eq!((manager.commands(at(1)), manager.deadline(), manager.totals().failed), (vec![], Some(at(8)), 0));
+    // What begins now has another address.
+    uplinks[1].addresses.swap(0, 1);
+    manager.set_uplinks(uplinks);
+    assert_eq!((creates(&manager.commands(at(1))), manager.totals().failed), (vec![1], 1));
+}
+
+/// A program has bound it to the interface and to an address that is not listed yet.
+#[test]
+fn a_bound_subflow_from_an_address_that_is_not_listed_stays_until_the_address_goes() {
+    let mut manager = Manager::default();
+    let mut uplinks = views(Tier::Primary);
+    manager.set_uplinks(uplinks.clone());
+    let strange = "192.168.1.77".parse().unwrap();
+    let ends = Ends { local: "192.168.1.77:1000".parse().unwrap(), ..ends(1, 1000) };
+    manager.handle(Event::Established { token: TOKEN, ends, is_server: false, no_join: false }, at(0));
+    manager.note_interfaces(&[Socket { ends, ..found(1, 1000) }]);
+    established(&mut manager, 2, 2000, false, at(0));
+    assert_eq!(manager.commands(at(0)), []);
+    assert_eq!(manager.strange_addresses().into_iter().collect::<Vec<_>>(), [strange]);
+    uplinks[1].tier = Tier::Backup;
+    manager.set_uplinks(uplinks.clone());
+    assert_eq!(manager.commands(at(1)), [set_backup(2, 2000, true)]);
+    uplinks[0].addresses.push(strange);
+    manager.set_uplinks(uplinks.clone());
+    assert!(manager.commands(at(2)).is_empty() && manager.strange_addresses().is_empty());
+    uplinks[0].addresses.pop();
+    manager.set_uplinks(uplinks);
+    assert!(manager.commands(at(3)).contains(&Command::Destroy { token: TOKEN, ends }));
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub struct State {
     earlier: BTreeSet<u32>,
     /// Number of subflows, at the last look, of those connections that are not managed.
     unmanaged: usize,
-    /// Addresses of subflows that no uplink had when its addresses were last listed.
+    /// Addresses of subflows for which the addresses of the uplinks were listed.
     strange: BTreeSet<IpAddr>,
 }
 
@@ -240,10 +240,12 @@ impl State {
         there.map(|entry| entry.uplink.interface.clone()).collect()
     }
 
-    /// Notes all addresses `there` of an uplink.
+    /// Notes all addresses `there` of an uplink. If they could not be listed, they are listed again with the next look.
     pub fn note_addresses(&mut self, interface: &str, there: &[IpAddr], now: Instant) {
         let Some(index) = self.roster.position(interface) else { return };
-        self.roster.entries[index].note_addresses(there);
+        if !self.roster.entries[index].note_addresses(there) {
+            return self.strange.clear();
+        }
         self.tell_uplinks();
         self.act(now);
     }
