@@ -131,7 +131,8 @@ fn routes_that_vanish_with_an_address_come_back_with_it() {
     net.laptop.ip(renewal.map(str::to_owned)).unwrap();
     assert!(routes().len() < whole.len());
     wait_until("they are there again", || {
-        let _ = kept.look();
+        let told = kept.look();
+        assert!(told.is_none(), "nobody removed them: {told:?}");
         routes() == whole
     });
     drop(kept);
