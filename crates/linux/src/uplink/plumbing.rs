@@ -227,6 +227,8 @@ impl Plumbing {
         for step in plan.steps.iter().filter(|step| matches!(step, Step::Set { .. }) && !steps.contains(step)) {
             let _ = self.change(core::slice::from_ref(step), Standing::Stays);
         }
+        // If IPv6 was off for a while, the device has lost its address too.
+        self.may_lack_ways = true;
         Ok(())
     }
 
