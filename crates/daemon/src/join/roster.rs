@@ -53,6 +53,17 @@ pub struct Entry {
     former: Former,
     /// Whether its interface is used under a new name, which has its tier and price.
     passed_on: bool,
+    /// Settings of the interface that had the name before, until that is used under a new name.
+    former_settings: Option<Settings>,
+}
+
+/// What the user has set for an interface.
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    /// The interface's index.
+    of: u32,
+    tier: Tier,
+    price: u32,
 }
 
 impl Entry {
@@ -69,6 +80,7 @@ impl Entry {
             held_back: false,
             former: Former::default(),
             passed_on: false,
+            former_settings: None,
         }
     }
 
@@ -150,24 +162,38 @@ impl Roster {
         Self { device: device.into(), state, entries: paths.iter().zip(tiers).map(entry).collect(), selection: None }
     }
 
-    /// Gives the uplink at `index`, which has a known name again, the tier and price that were set under its other name.
+    /// Gives the uplink at `index`, whose name is now that of `found`, the tier and price that were set for `found`
+    /// under another name. Those of the interface that had the name before are kept for it.
     pub fn take_back(&mut self, index: usize, found: &Uplink) {
         // It need not be known yet that the other name is gone.
-        let is_heir = |known: &&mut Entry| !known.passed_on && known.was_renamed_to(found);
-        let Some(heir) = self.entries.iter_mut().find(is_heir) else { return };
-        heir.passed_on = true;
-        let settings = (heir.tier, heir.price);
-        (self.entries[index].tier, self.entries[index].price) = settings;
+        let settings = self.claim_settings(found);
+        let entry = &mut self.entries[index];
+        if !entry.passed_on && entry.uplink.index != found.index {
+            entry.former_settings = Some(Settings { of: entry.uplink.index, tier: entry.tier, price: entry.price });
+        }
+        if let Some(Settings { tier, price, .. }) = settings {
+            (entry.tier, entry.price) = (tier, price);
+        }
+    }
+
+    /// Returns what was set for the interface of `found` under another name, once.
+    fn claim_settings(&mut self, found: &Uplink) -> Option<Settings> {
+        let is_former = |entry: &&mut Entry| entry.former_settings.is_some_and(|settings| settings.of == found.index);
+        if let Some(entry) = self.entries.iter_mut().find(is_former) {
+            return entry.former_settings.take();
+        }
+        let was_it = |known: &&mut Entry| !known.passed_on && known.was_renamed_to(found);
+        let former = self.entries.iter_mut().find(was_it)?;
+        former.passed_on = true;
+        Some(Settings { of: found.index, tier: former.tier, price: former.price })
     }
 
     /// Adds a new uplink at `index`: the next free position, or that of an uplink that is gone. If it is a renamed one,
     /// it keeps its tier and price.
     pub fn admit(&mut self, index: usize, path: &EnginePath) {
         let mut entry = Entry::new(path, Tier::Primary);
-        let was_it = |known: &&mut Entry| known.is_now(&path.uplink) && !known.passed_on;
-        if let Some(former) = self.entries.iter_mut().find(was_it) {
-            former.passed_on = true;
-            (entry.tier, entry.price) = (former.tier, former.price);
+        if let Some(Settings { tier, price, .. }) = self.claim_settings(&path.uplink) {
+            (entry.tier, entry.price) = (tier, price);
         }
         match self.entries.get_mut(index) {
             Some(place) => *place = entry,
@@ -554,6 +580,34 @@ mod tests {
         roster.entries[0].uplink.index = 0;
         roster.admit(5, &path("enx06", 0));
         assert_eq!(settings(&roster, 5), (Tier::Primary, 0));
+    }
+
+    /// The new name may be usable at once, or only seconds later.
+    #[test]
+    fn a_renamed_uplink_keeps_its_tier_and_price_if_another_one_takes_its_name_at_once() {
+        let found = |name: &str, index| Uplink { index, ..uplink(name) };
+        let settings = |roster: &Roster, index: usize| (roster.entries[index].tier, roster.entries[index].price);
+        let usable = |roster: &mut Roster, index: usize, found: Uplink| {
+            roster.take_back(index, &found);
+            roster.entries[index].replace(found, &[]);
+        };
+        let succeeded_by = |successor| {
+            let mut roster = roster();
+            roster.entries[1].uplink.index = 4;
+            roster.set_tier("usb0", Tier::Never).unwrap();
+            roster.lose("usb0", "is now called old".into());
+            usable(&mut roster, 0, found("usb0", successor));
+            roster
+        };
+        // Its successor is an uplink, or is new; uplinks are known by their names.
+        for (successor, tier) in [(4, Tier::Backup), (7, Tier::Never)] {
+            let mut roster = succeeded_by(successor);
+            roster.admit(2, &EnginePath { addresses: Vec::new(), uplink: found("old", 3) });
+            assert_eq!((settings(&roster, 0), settings(&roster, 2)), ((tier, 0), (Tier::Never, 0)));
+        }
+        let mut swapped = succeeded_by(4);
+        usable(&mut swapped, 1, found("usb1", 3));
+        assert_eq!((settings(&swapped, 0), settings(&swapped, 1)), ((Tier::Backup, 0), (Tier::Never, 0)));
     }
 
     #[test]

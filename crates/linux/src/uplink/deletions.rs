@@ -13,6 +13,17 @@ use crate::tun;
 /// Bits of the groups of `rtnetlink(7)`: addresses and routes of IPv4 and IPv6, and rules of both.
 const GROUPS: u32 = 0x10 | 0x40 | 0x80 | 0x100 | 0x400 | 0x4_0000;
 
+/// What was deleted, as far as it matters here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Deleted {
+    /// Nothing of ours.
+    Nothing,
+    /// An address, or a route of the device: something of ours may be gone with it.
+    Address,
+    /// A rule, which may be ours, or a route of ours.
+    Way,
+}
+
 /// The kernel's reports.
 #[derive(Debug)]
 pub(super) struct Deletions {
@@ -30,26 +41,27 @@ impl Deletions {
         Some(Self { heard, device: tun::index(device).unwrap_or(0) })
     }
 
-    /// Returns whether anything of ours may have been deleted since the last call.
-    pub fn have_happened(&self) -> bool {
-        let mut any = false;
+    /// Returns what was deleted since the last call.
+    pub fn since(&self) -> Deleted {
+        let mut most = Deleted::Nothing;
         loop {
             let mut octets = [0; 8192];
             match recv(&self.heard, &mut octets, RecvFlags::empty()) {
-                Ok((len, _)) => any |= tells_deletion(octets.get(..len).unwrap_or_default(), self.device),
+                Ok((len, _)) => most = most.max(deleted(octets.get(..len).unwrap_or_default(), self.device)),
                 // Messages were lost: any of them may have been a deletion.
-                Err(Errno::NOBUFS) => any = true,
+                Err(Errno::NOBUFS) => most = Deleted::Way,
                 Err(Errno::INTR) => {}
-                Err(errno) => return any || errno != Errno::AGAIN,
+                Err(Errno::AGAIN) => return most,
+                Err(_) => return Deleted::Way,
             }
         }
     }
 }
 
-/// Returns whether messages report a deleted rule, a deleted route of our protocol, or a deleted address or route of
-/// the device with this index; or a deleted IPv4 address of any interface: with its last one, all its routes vanish
-/// without a report, those of our tables too. Routes of others come and go all the time, rules hardly ever.
-fn tells_deletion(octets: &[u8], device: u32) -> bool {
+/// Returns what messages report as deleted: rules, routes of our protocol, addresses and routes of the device with this
+/// index, and IPv4 addresses of any interface: with its last one, all its routes vanish without a report, those of our
+/// tables too. Routes of others come and go all the time, rules hardly ever.
+fn deleted(octets: &[u8], device: u32) -> Deleted {
     const DELETED_ADDRESS: u16 = 21;
     const DELETED_ROUTE: u16 = 25;
     const DELETED_RULE: u16 = 33;
@@ -60,18 +72,21 @@ fn tells_deletion(octets: &[u8], device: u32) -> bool {
     const PROTOCOL_AT: usize = 5;
     const ROUTE_BYTES: usize = 12;
     const DEVICE: u16 = 4;
-    messages(octets).any(|message| match message.kind {
+    let what = messages(octets).map(|message| match message.kind {
         DELETED_ADDRESS => {
             let is_of_device = message.body.get(INDEX_AT..INDEX_AT + 4) == Some(&device.to_ne_bytes());
-            is_of_device || message.body.first() == Some(&IPV4)
+            let may_matter = is_of_device || message.body.first() == Some(&IPV4);
+            if may_matter { Deleted::Address } else { Deleted::Nothing }
         }
+        DELETED_ROUTE if message.body.get(PROTOCOL_AT) == Some(&PROTOCOL) => Deleted::Way,
         DELETED_ROUTE => {
             let attributes = Attributes(message.body.get(ROUTE_BYTES..).unwrap_or_default());
-            message.body.get(PROTOCOL_AT) == Some(&PROTOCOL) || attributes.u32(DEVICE) == Some(device)
+            if attributes.u32(DEVICE) == Some(device) { Deleted::Address } else { Deleted::Nothing }
         }
-        DELETED_RULE => true,
-        _ => false,
-    })
+        DELETED_RULE => Deleted::Way,
+        _ => Deleted::Nothing,
+    });
+    what.max().unwrap_or(Deleted::Nothing)
 }
 
 #[cfg(test)]
@@ -93,12 +108,15 @@ mod tests {
         };
         let others =
             [route(24, PROTOCOL, 7), route(32, 0, 7), route(25, 16, 3), address(20, 2, 7), address(21, 10, 3)].concat();
-        assert!(!tells_deletion(&others, 7));
-        for ours in [route(25, PROTOCOL, 3), route(25, 2, 7), route(33, 0, 3), address(21, 10, 7), address(21, 2, 3)] {
-            assert!(tells_deletion(&[others.clone(), ours].concat(), 7));
+        assert_eq!(deleted(&others, 7), Deleted::Nothing);
+        for way in [route(25, PROTOCOL, 3), route(33, 0, 3)] {
+            assert_eq!(deleted(&[way, address(21, 2, 3), others.clone()].concat(), 7), Deleted::Way);
+        }
+        for address in [route(25, 2, 7), address(21, 10, 7), address(21, 2, 3)] {
+            assert_eq!(deleted(&[others.clone(), address].concat(), 7), Deleted::Address);
         }
         for cut in 0..others.len() {
-            assert!(!tells_deletion(&others[..cut], 7));
+            assert_eq!(deleted(&others[..cut], 7), Deleted::Nothing);
         }
     }
 }

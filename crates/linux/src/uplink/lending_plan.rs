@@ -7,7 +7,7 @@
 use std::net::IpAddr;
 
 use super::plan::{
-    DEVICES, EnginePath, PRIORITY_FIRST, Plan, Purpose, Step, check_networks, leave_out_ipv6, routes, table,
+    DEVICES, EnginePath, PRIORITY_FIRST, Plan, Purpose, Step, check_networks, family_of, leave_out_ipv6, routes, table,
 };
 use super::{Network, Surroundings, Uplink};
 use crate::attachment::{DEVICES_MAX, private_v4, private_v6};
@@ -156,7 +156,7 @@ fn guard(plan: &mut Plan, mtu: u16, port: u16, surroundings: &Surroundings) {
     // Routing rules and translation go by the source, which a stranger on any network of this host may claim if this
     // host forwards packets anyway.
     for network in &of_destinations {
-        let family = family_of(network);
+        let family = family_of(&network.address);
         plan.filter(format!("add rule inet {device} guard {family} saddr {network} iifname != \"{device}\" drop"));
         // If the device has lost its route, answers must not leave by another one's.
         plan.filter(format!("add rule inet {device} guard {family} daddr {network} oifname != \"{device}\" drop"));
@@ -176,14 +176,9 @@ fn guard(plan: &mut Plan, mtu: u16, port: u16, surroundings: &Surroundings) {
         plan.filter(format!("add rule inet {device} input iifname \"{shared}\" {protocol} dport {port} drop"));
     }
     for network in &of_destinations {
-        let family = family_of(network);
+        let family = family_of(&network.address);
         plan.filter(format!(
             "add rule inet {device} translate {family} saddr {network} oifname \"{shared}\" masquerade"
         ));
     }
-}
-
-/// Returns what nftables calls the family of a network.
-const fn family_of(network: &Network) -> &'static str {
-    if network.address.is_ipv4() { "ip" } else { "ip6" }
 }

@@ -109,7 +109,7 @@ struct Family {
     made_at: Instant,
     /// The family did not last: it is not tried again before this time.
     not_before: Instant,
-    /// Whether the relay last took it back soon.
+    /// Whether the relay has taken it back soon, and it has not lasted since.
     was_brief: bool,
 }
 
@@ -139,6 +139,8 @@ impl Family {
     fn lose(&mut self, now: Instant) {
         if self.end(now) {
             self.not_before = now + PAUSE;
+        } else {
+            self.was_brief = false;
         }
     }
 
@@ -309,6 +311,17 @@ mod tests {
             }
         }
         assert_eq!(changes, [0, 10, 20, 30, 30_040, 30_050]);
+    }
+
+    #[test]
+    fn a_family_that_was_there_for_long_in_between_is_not_taken_back_twice_in_a_row() {
+        let mut family = Family::default();
+        let at = Instant::from_secs;
+        assert!(family.changes_to(true, at(100)) && family.changes_to(false, at(101)));
+        assert!(family.changes_to(true, at(102)));
+        family.lose(at(3_700));
+        assert!(family.changes_to(true, at(3_700)) && family.changes_to(false, at(3_701)));
+        assert!(family.changes_to(true, at(3_702)), "it was brief once");
     }
 
     #[test]

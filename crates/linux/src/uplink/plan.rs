@@ -332,6 +332,14 @@ impl Plan {
         self.filter(format!(
             "add rule inet {device} guard iifname \"{device}\" tcp flags & syn == syn tcp option maxseg size set rt mtu"
         ));
+        // Before the rules that accept: these end the chain, also for another uplink's packets.
+        for address in self.paths.clone().iter().flat_map(|path| &path.addresses) {
+            let family = family_of(address);
+            // Rules and translation go by the source, which a stranger may claim if this host forwards packets anyway.
+            self.filter(format!("add rule inet {device} guard {family} saddr {address} iifname != \"{device}\" drop"));
+            // If the device has lost its route, answers must not leave by another one's.
+            self.filter(format!("add rule inet {device} guard {family} daddr {address} oifname != \"{device}\" drop"));
+        }
         for path in self.paths.clone() {
             let name = &path.uplink.interface;
             let to_us = format!("add rule inet {device} guard iifname \"{name}\" oifname \"{device}\"");
@@ -339,16 +347,7 @@ impl Plan {
             self.filter(format!("{to_us} drop"));
             self.keep_strangers_out(&path.uplink, surroundings);
             for address in &path.addresses {
-                let family = if address.is_ipv4() { "ip" } else { "ip6" };
-                // Rules and translation go by the source, which a stranger may claim if this host forwards packets
-                // anyway.
-                self.filter(format!(
-                    "add rule inet {device} guard {family} saddr {address} iifname != \"{device}\" drop"
-                ));
-                // If the device has lost its route, answers must not leave by another one's.
-                self.filter(format!(
-                    "add rule inet {device} guard {family} daddr {address} oifname != \"{device}\" drop"
-                ));
+                let family = family_of(address);
                 // A routing rule of another program before ours must not let packets leave untranslated.
                 self.filter(format!(
                     "add rule inet {device} guard {family} saddr {address} oifname != \"{name}\" oifname != \"{OWN_PREFIX}*\" drop"
@@ -443,6 +442,11 @@ impl Plan {
         }
         self
     }
+}
+
+/// Returns what nftables calls the family of an address.
+pub(super) const fn family_of(address: &IpAddr) -> &'static str {
+    if address.is_ipv4() { "ip" } else { "ip6" }
 }
 
 fn forwarding(interface: &str, is_v6: bool) -> String {

@@ -54,12 +54,12 @@ nft 'add chain inet anabranch7 input { type filter hook input priority filter; p
 nft 'add chain inet anabranch7 translate { type nat hook postrouting priority srcnat; policy accept; }'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 input iifname "anabranch7" drop'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard iifname "anabranch7" tcp flags & syn == syn tcp option maxseg size set rt mtu'   # undo: nft delete table inet anabranch7
+nft 'add rule inet anabranch7 guard ip saddr 10.99.7.2 iifname != "anabranch7" drop'   # undo: nft delete table inet anabranch7
+nft 'add rule inet anabranch7 guard ip daddr 10.99.7.2 oifname != "anabranch7" drop'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard iifname "usb0" oifname "anabranch7" ct state established,related accept'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard iifname "usb0" oifname "anabranch7" drop'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard meta nfproto ipv4 iifname "usb0" oifname != "anabranch*" ct direction reply ct state established,related accept'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard meta nfproto ipv4 iifname "usb0" oifname != "anabranch*" drop'   # undo: nft delete table inet anabranch7
-nft 'add rule inet anabranch7 guard ip saddr 10.99.7.2 iifname != "anabranch7" drop'   # undo: nft delete table inet anabranch7
-nft 'add rule inet anabranch7 guard ip daddr 10.99.7.2 oifname != "anabranch7" drop'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard ip saddr 10.99.7.2 oifname != "usb0" oifname != "anabranch*" drop'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard ip saddr 10.99.7.2 ct state invalid drop'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 translate ip saddr 10.99.7.2 oifname "usb0" masquerade'   # undo: nft delete table inet anabranch7
@@ -89,6 +89,19 @@ fn uplinks_have_a_table_each() {
         assert!(has(&lines, part), "{part}: {lines:#?}");
     }
     assert!(!has(&lines, "fd99:7::2"));
+}
+
+/// A rule that accepts ends the chain.
+#[test]
+fn answers_to_the_engine_reach_nothing_else_by_a_rule_that_accepts() {
+    let uplinks = [with_ipv6(phone("usb0")), with_ipv6(phone("usb1"))];
+    let lines = lines(&uplinks, &host(&uplinks, &[]));
+    let accepts = lines.iter().position(|line| line.contains(" guard ") && line.contains("accept'")).unwrap();
+    for address in ["ip daddr 10.99.7.2", "ip daddr 10.99.7.3", "ip6 daddr fd99:7::2", "ip6 daddr fd99:7::3"] {
+        let drops = format!("guard {address} oifname != \"anabranch7\" drop");
+        let drops = lines.iter().position(|line| line.contains(&drops));
+        assert!(drops.is_some_and(|drops| drops < accepts), "{address}: {lines:#?}");
+    }
 }
 
 #[test]

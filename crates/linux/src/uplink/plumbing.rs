@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
-use super::deletions::Deletions;
+use super::deletions::{Deleted, Deletions};
 use super::firewalls;
 use super::janitor::Janitor;
 use super::kernel_plan;
@@ -48,6 +48,9 @@ pub struct Plumbing {
     deletions: Option<Deletions>,
     /// Some were deleted, or may have been before the reports began, and the missing ones have to be restored.
     may_lack_ways: bool,
+    /// Rules or routes of this program were among them, so that another one has removed them. Routes also go with the
+    /// address of their interface, which a DHCP client may set anew.
+    were_removed: bool,
     /// Number of looks during which further deletions are not reported.
     quiet_looks: u32,
     /// Why the kernel does not forget connections, if so.
@@ -121,6 +124,7 @@ impl Plumbing {
             guard_rules: 0,
             deletions,
             may_lack_ways: true,
+            were_removed: false,
             quiet_looks: 0,
             cannot_forget: None,
         };
@@ -223,6 +227,8 @@ impl Plumbing {
         for step in plan.steps.iter().filter(|step| matches!(step, Step::Set { .. }) && !steps.contains(step)) {
             let _ = self.change(core::slice::from_ref(step), Standing::Stays);
         }
+        // If IPv6 was off for a while, the device has lost its address too.
+        self.may_lack_ways = true;
         Ok(())
     }
 
@@ -270,8 +276,9 @@ impl Plumbing {
         self.quiet_looks = self.quiet_looks.saturating_sub(1);
         // The time between two looks is enough for a report that an interface is gone, or is back.
         let is_due = self.may_lack_ways;
-        let has_less = self.deletions.as_ref().is_some_and(Deletions::have_happened);
-        self.may_lack_ways = has_less || !self.switched_off(watch).is_empty();
+        let deleted = self.deletions.as_ref().map_or(Deleted::Nothing, Deletions::since);
+        self.were_removed |= deleted == Deleted::Way;
+        self.may_lack_ways = deleted != Deleted::Nothing || !self.switched_off(watch).is_empty();
         if !is_due {
             return None;
         }
@@ -307,9 +314,10 @@ impl Plumbing {
             self.change(&steps, Standing::Stays)?;
             lost.push(SWITCHED_OFF.to_owned());
         }
-        if self.lay_missing_ways(&plan, watch)? > 0 {
+        if self.lay_missing_ways(&plan, watch)? > 0 && self.were_removed {
             lost.push(REMOVED_WAYS.to_owned());
         }
+        self.were_removed = false;
         if self.restore_device()? > 0 {
             lost.push(format!("removed addresses or routes of {0} {REMOVED_HINT}", self.device));
         }

@@ -114,6 +114,38 @@ fn the_addresses_and_routes_of_the_device_come_back() {
     wait_until("all is as it was", || net.state() == before);
 }
 
+/// As with VPNs that keep IPv6 off while they run. The kernel removes the device's address without giving it back, and
+/// reports nothing that is deleted when IPv6 is on again.
+#[test]
+fn the_ipv6_address_of_the_device_comes_back_after_ipv6_was_off() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    net.laptop.ip(USB.map(|usb| format!("address flush dev {usb} to 192.168.42.0/24"))).unwrap();
+    let mut kept = Kept::new(&net.laptop);
+    let addressing = || {
+        let show = "ip -o -6 address show dev anabranch0 scope global; ip -6 route show dev anabranch0";
+        let shown = output(&net.laptop, "sh", &["-c", show]);
+        shown.lines().filter(|line| !line.contains("fe80:")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let whole = addressing();
+    assert_eq!(whole.len(), 2, "{whole:#?}");
+    net.laptop.set("ipv6/conf/all/disable_ipv6", "1").unwrap();
+    wait_until("the uplinks are gone", || {
+        let _ = kept.look();
+        USB.iter().all(|usb| !kept.watch.has(usb))
+    });
+    // What was deleted has been looked at.
+    for _ in 0..3 {
+        let _ = kept.look();
+    }
+    net.laptop.set("ipv6/conf/all/disable_ipv6", "0").unwrap();
+    let way = ["address add fdc0:42::10/64 dev usb0 nodad", "route add default via fdc0:42::129 dev usb0 metric 100"];
+    net.laptop.ip(way.map(str::to_owned)).unwrap();
+    wait_until("it is there again", || {
+        let _ = kept.look();
+        addressing() == whole
+    });
+}
+
 /// As with the scripts of some DHCP clients when a lease begins. The kernel then drops all routes of the interface, and
 /// does not report those of our tables.
 #[test]
@@ -131,7 +163,8 @@ fn routes_that_vanish_with_an_address_come_back_with_it() {
     net.laptop.ip(renewal.map(str::to_owned)).unwrap();
     assert!(routes().len() < whole.len());
     wait_until("they are there again", || {
-        let _ = kept.look();
+        let told = kept.look();
+        assert!(told.is_none(), "nobody removed them: {told:?}");
         routes() == whole
     });
     drop(kept);
