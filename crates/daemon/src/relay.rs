@@ -480,7 +480,7 @@ impl<'a> Keeper<'a> {
         if has_moved || was_unusable {
             shared.replacements = shared.replacements.wrapping_add(1);
         }
-        shared.lending.families = families(uplink);
+        shared.lending.set_families(families(uplink));
         if has_moved {
             // The kernel's translations to the old address are gone, or the next router does not know them; downloads
             // would hang for a minute.

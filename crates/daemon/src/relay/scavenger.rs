@@ -56,9 +56,11 @@ const MORE: f64 = 0.004;
 /// lacked something.
 const MORE_UNSEEN: f64 = 1.25;
 const LESS_UNSEEN: f64 = 0.7;
-/// While the capacity is unknown, until packets have waited for longer than [`TARGET`]: maximum increase per tick, as a
-/// part of the lent rate. It doubles within a second, as in a slow start.
+/// While the capacity is unknown, until packets have waited for longer than [`TARGET`] in so many ticks in a row: maximum
+/// increase per tick, as a part of the lent rate. It doubles within a second, as in a slow start. A single packet may be
+/// late by itself.
 const MORE_UNKNOWN: f64 = 0.1;
+const QUEUED_TICKS: u32 = 5;
 /// Minimum rate to which the growth of both applies.
 const LEAST_GROWING_BPS: f64 = 250_000.0;
 /// An owner who gets less than this part of their rate in a pause lacks the rest.
@@ -99,8 +101,11 @@ pub struct Scavenger {
     spare_bps: f64,
     /// While the owner is active: until when a pause of the owner's traffic does not count as its end.
     active_until: Option<Instant>,
-    /// Whether packets have waited for too long since the owner became active: what is lent has reached what is left.
+    /// Whether packets have waited for too long since the owner became active and a destination wanted something: what
+    /// is lent has reached what is left.
     has_queued: bool,
+    /// Ticks in a row in which they did.
+    late_ticks: u32,
     /// Ticks for which the owner has used the link without a break.
     busy_ticks: u32,
     /// The shortest waits of this tick and of the one before.
@@ -196,6 +201,7 @@ impl Scavenger {
             spare_bps: 0.0,
             active_until: None,
             has_queued: false,
+            late_ticks: 0,
             busy_ticks: 0,
             waits: [None; 2],
             sees_waits: false,
@@ -379,12 +385,14 @@ impl Scavenger {
         let target = TARGET.as_secs_f64();
         let off = ((target - wait.as_secs_f64()) / target).clamp(-1.0, 1.0);
         let left = self.left_bps(now);
+        let is_idle = !more_waits && self.lent_bps < IDLE_BPS;
+        self.late_ticks = if off < 0.0 && !is_idle { self.late_ticks.saturating_add(1) } else { 0 };
+        self.has_queued = !is_idle && (self.has_queued || self.late_ticks >= QUEUED_TICKS);
         if off < 0.0 {
             // A link that was not full is not full of this either: the path's delay varies.
-            if left.is_none() && !more_waits && self.lent_bps < IDLE_BPS {
+            if left.is_none() && is_idle {
                 return;
             }
-            self.has_queued = true;
             let used = self.used_bps();
             self.allowed_bps = (used * (1.0 + LESS * off)).max(used.min(DRAINS * left.unwrap_or(0.0)));
         } else if more_waits && !self.pauses.is_backlogged() {
@@ -520,6 +528,25 @@ mod tests {
             let longest = waits.borrow().iter().skip(300).copied().max();
             assert!(longest < Some(Duration::from_millis(80)), "{capacity_bps}, {late_ticks} ticks: {longest:?}");
         }
+    }
+
+    /// At a low rate, a packet is often the only one of two ticks, and a radio may be late with it.
+    #[test]
+    fn a_late_packet_does_not_end_the_growth() {
+        let mut scavenger = Scavenger::new(None, None);
+        let down = |bps: f64| Counters { down_bytes: (bps * TICK.as_secs_f64() / 8.0) as u64, up_bytes: 0 };
+        let mut allowed_bps = 0.0;
+        for tick in 1..=180_u64 {
+            let wanted_bps = if tick < 100 { 0.0 } else { CAPACITY_BPS - 0.5e6 };
+            let lent_bps = wanted_bps.min(scavenger.pause_rate().map_or(allowed_bps, |rate| rate.as_bps() as f64));
+            if tick >= 100 && (tick % 3 == 0 || tick > 120) {
+                scavenger.observe_wait(Duration::from_millis(if tick == 108 { 30 } else { 0 }), false);
+            }
+            let passed = Passed { all: down(0.5e6 + lent_bps), lent: down(lent_bps), waits: wanted_bps > 0.0 };
+            let allowed = scavenger.tick(passed, Instant::ZERO + TICK.saturating_mul(tick));
+            allowed_bps = allowed.map_or(f64::MAX, |rate| rate.as_bps() as f64);
+        }
+        assert!(allowed_bps > 0.5 * CAPACITY_BPS, "{allowed_bps}");
     }
 
     #[test]

@@ -112,6 +112,15 @@ impl Lending {
         }
     }
 
+    /// Notes the address families of the shared interface. If the one that went on is gone, no connection remains.
+    pub const fn set_families(&mut self, families: Families) {
+        self.families = families;
+        let Families { v4, v6 } = self.offered();
+        if (families.v4 || families.v6) && !v4 && !v6 {
+            self.forget_connections([families.v4, families.v6]);
+        }
+    }
+
     /// Returns the families that the terms name.
     const fn offered(&self) -> Families {
         Families { v4: self.families.v4 && !self.anew.v4, v6: self.families.v6 && !self.anew.v6 }
@@ -399,6 +408,9 @@ mod tests {
         lending.forget_connections([false, true]);
         lending.forget_connections([true, false]);
         assert_eq!((lending.terms().instance, lending.terms().families), (1, both), "one after the other");
+        lending.forget_connections([false, true]);
+        lending.set_families(of_v6);
+        assert_eq!((lending.terms().instance, lending.terms().families), (2, of_v6), "the other one is gone");
     }
 
     #[test]
