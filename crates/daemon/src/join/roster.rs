@@ -132,8 +132,13 @@ impl Entry {
 
     /// The same for the kernel's own MPTCP, whose subflows have the uplink's addresses. Returns whether it was lost.
     pub fn replace_for_kernel(&mut self, found: Uplink, there: &[IpAddr]) -> bool {
+        let is_same = self.uplink.index == found.index;
         self.uplink = found;
-        self.set_addresses(there);
+        if !self.note_addresses(there) {
+            // Unknown: those of before may still be there.
+            let known: Vec<IpAddr> = self.addresses.iter().chain(&self.others).copied().filter(|_| is_same).collect();
+            self.set_addresses(&known);
+        }
         self.lost.take().is_some()
     }
 

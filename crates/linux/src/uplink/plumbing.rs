@@ -228,7 +228,7 @@ impl Plumbing {
             let _ = self.change(core::slice::from_ref(step), Standing::Stays);
         }
         // If IPv6 was off for a while, the device has lost its address too.
-        self.may_lack_ways = true;
+        self.may_lack_ways |= self.restore_device().is_err();
         Ok(())
     }
 
@@ -453,8 +453,10 @@ impl Plumbing {
     /// more; a former address may stay for days.
     fn replace_for_kernel(&mut self, index: usize) -> Result<()> {
         let there = addresses_of(&self.paths[index].uplink.interface);
+        // Otherwise they could not be listed, and those of before may still be there.
+        let are_listed = self.paths[index].uplink.ways().all(|way| there.contains(&way.address));
         let path = |(at, path): (usize, &EnginePath)| {
-            let there = if at == index { &there } else { &path.addresses };
+            let there = if at == index && are_listed { &there } else { &path.addresses };
             kernel_plan::path(&path.uplink, &staying(&path.uplink, &path.addresses, there))
         };
         self.paths = self.paths.iter().enumerate().map(path).collect();

@@ -205,7 +205,7 @@ fn what_began_from_a_former_address_goes_on_until_that_is_gone() {
     let entry = &mut roster.entries[0];
     assert!(!entry.replace_for_kernel(second.clone(), &there));
     assert_eq!(entry.addresses, there, "the current ones come first");
-    entry.replace_for_kernel(second, &there[..2]);
+    entry.replace_for_kernel(second.clone(), &there[..2]);
     assert_eq!(entry.addresses, there[..2]);
     // The kernel may prefer one that the uplink is not known by.
     let all = ["10.50.0.7", "192.168.42.10", "2001:db8::c", "2001:db8::b"].map(|ip| ip.parse::<IpAddr>().unwrap());
@@ -214,6 +214,8 @@ fn what_began_from_a_former_address_goes_on_until_that_is_gone() {
     assert_eq!((&entry.addresses, &entry.others), (&noted.0, &noted.1));
     // A program that fails lists none.
     assert!(!entry.note_addresses(&[]));
+    assert_eq!((&entry.addresses, &entry.others), (&noted.0, &noted.1));
+    entry.replace_for_kernel(second, &[]);
     assert_eq!((&entry.addresses, &entry.others), (&noted.0, &noted.1));
 }
 
