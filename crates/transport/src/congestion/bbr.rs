@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! bw      = the largest of the last 10 rounds' rates, octets delivered / length
-//! rtprop  = the smallest round-trip time of the last 10 s, without idle time
+//! rtprop  = the smallest round-trip time of the last 10 s of sending; after 10 s of idle time, the next one
 //! bdp     = bw * rtprop
 //!
 //! pacing rate = 0.99 pacing_gain * bw
