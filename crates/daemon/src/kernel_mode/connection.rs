@@ -7,6 +7,7 @@ use units::{Duration, Instant};
 
 use super::manager::Totals;
 use crate::proxy::choice::Tier;
+use crate::proxy::target::is_private;
 
 /// Pause after a failure: initial and maximum.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
@@ -505,14 +506,6 @@ pub fn uplink_of(uplinks: &[View], local: IpAddr, interface: Option<u32>) -> Opt
 
 /// Returns whether a peer can use an address: private addresses are only announced to peers in private networks.
 fn may_reach(peer: IpAddr, own: IpAddr) -> bool {
-    let is_private = |ip: IpAddr| match ip {
-        IpAddr::V4(ip) => {
-            let [first, second, ..] = ip.octets();
-            // 100.64.0.0/10 lies between carriers and their customers (RFC 6598).
-            ip.is_private() || ip.is_link_local() || (first == 100 && second & 0xc0 == 64)
-        }
-        IpAddr::V6(ip) => ip.segments()[0] & 0xfe00 == 0xfc00,
-    };
     peer.is_ipv4() == own.is_ipv4() && (is_private(peer) || !is_private(own))
 }
 
