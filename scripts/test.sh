@@ -9,6 +9,7 @@ failed=()
 # Failed tests and their reasons, repeated at the end: there may be thousands of lines between.
 why=$logs/why.txt
 : >"$why"
+touch "$logs/started"
 
 # On a terminal, shows the current output of a step until it is killed.
 watch_step() {
@@ -107,6 +108,18 @@ report() {
         fi
     esac
 }
+
+# Nothing is built twice between steps: cargo builds a library again if one step needs it, or what it depends on, with
+# other features (tests/interop/Cargo.toml). The file names of both then differ by their hash.
+no_library_twice() {
+    local twice
+    twice=$(find "$TARGET/debug/deps" -name 'lib*.rlib' -newer "$logs/started" -printf '%f\n' |
+        sed -E 's/^lib(.*)-[0-9a-f]+\.rlib$/\1/' | sort | uniq -d | grep -Fxf <(own_libraries)) || return 0
+    say "built twice, with different features:" $twice
+    return 1
+}
+
+own_libraries() { for folder in crates/* tests/*; do basename "$folder" | tr - _; done; }
 
 # Failed tests with the first line of the reason; nothing about tests that are expected to panic.
 panics() {
@@ -214,6 +227,7 @@ start_beside "interop" later interop
 start_beside "daemons" daemons
 renice -n 10 -p $$ >/dev/null # the following steps give way to it
 step "build tests" cargo test "${LOCKED[@]}" "${FEATURES[@]}" --workspace --no-run
+step "no library built twice" no_library_twice
 step "tests" tests
 if have cargo-clippy; then step "lint" lint; else leave_out "the lint: clippy is missing"; fi
 step "docs" docs
