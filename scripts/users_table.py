@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Puts what people notice of each module into the tables of docs/claims-map.md and docs/claims.md.
+
+usage: scripts/users_table.py OUTPUT [--write]
+
+OUTPUT is what `anabranch claims --map --ids users` printed. Says which rows differ; with --write the tables are changed. What is told of them in
+words is left to whoever has read the differences.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+SQUARE = re.compile(r"(?:\*\*(?P<state>better|worse)\*\* )?(?P<without>\S+) -> (?P<with>\S+)(?P<same> =)?")
+# Beyond as many names, a cell names the exceptions.
+NAMES = 14
+# Modules of the longer table only.
+COMBINED = "adaptive congestion control and differentiated forwarding"
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def measured(path):
+    """Returns the conditions, and by module and measure each row's squares and counts."""
+    conditions, rows = None, {}
+    for line in Path(path).read_text().splitlines():
+        if line.startswith("| module | what a person notices |"):
+            conditions = cells(line)[3:]
+        elif conditions and line.startswith("| ") and len(cells(line)) == len(conditions) + 3:
+            module, measure, counts, *squares = cells(line)
+            found = {name: SQUARE.fullmatch(square) for name, square in zip(conditions, squares)}
+            rows[module, measure] = (counts, found)
+    if not rows:
+        sys.exit(f"{path}: no table of what people notice")
+    return rows
+
+
+def gap(square):
+    return abs(float(square["with"]) - float(square["without"]))
+
+
+def named(squares, state):
+    """Returns the cell that names the conditions of a state, and the one with the largest difference."""
+    distinct = {name: square for name, square in squares.items() if not square["same"]}
+    those = {name: square for name, square in distinct.items() if square["state"] == state}
+    if not those:
+        return ""
+    largest = max(those, key=lambda name: gap(those[name]))
+    means = f"{largest} {those[largest]['without']} -> {those[largest]['with']}"
+    others = [f"`{name}`" for name in distinct if name not in those]
+    if not others:
+        return f"all; {means}"
+    if len(those) > NAMES:
+        return f"{len(those)}, all but {', '.join(others)}; {means}"
+    return f"{', '.join(f'`{name}`' for name in those)}; {means}"
+
+
+def long_rows(rows):
+    """Returns the rows of the claims' map; those without any difference are left out."""
+    for (module, measure), (_, squares) in rows.items():
+        better, worse = (named(squares, state) for state in ["better", "worse"])
+        if better or worse:
+            shipped = squares["shipped"]
+            yield f"| {module} | {measure} | {shipped['without']} -> {shipped['with']} | {better} | {worse} |"
+
+
+def short_rows(rows):
+    """Returns the rows of the claims: per module the counts and the means as shipped of each measure."""
+    modules = dict.fromkeys(module for module, _ in rows if module != COMBINED)
+    for module in modules:
+        entries = []
+        for (_, _), (counts, squares) in ((key, row) for key, row in rows.items() if key[0] == module):
+            better, worse = re.match(r"(\d+) / (\d+)", counts).groups()
+            shown = f"**{better}**" if better != "0" else "0"
+            shipped = squares["shipped"]
+            entries.append(f"{shown} / {worse}: {shipped['without']} -> {shipped['with']}")
+        yield f"| {module} | {' | '.join(entries)} |"
+
+
+def replaced(text, head, rows):
+    """Returns the text with other rows under the table's head, and prints the rows that differ."""
+    before, table = text.split(head, 1)
+    ruler, *lines = table.lstrip("\n").splitlines(keepends=True)
+    length = next((index for index, line in enumerate(lines) if not line.startswith("|")), len(lines))
+    old = [line.rstrip("\n") for line in lines[:length]]
+    for line in [line for line in old if line not in rows]:
+        print(f"- {line}")
+    for line in [line for line in rows if line not in old]:
+        print(f"+ {line}")
+    return before + head + "\n" + ruler + "".join(f"{row}\n" for row in rows) + "".join(lines[length:])
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    rows = measured(sys.argv[1])
+    pages = [
+        ("claims-map.md", "| module | what a person notices | shipped | better | worse |", list(long_rows(rows))),
+        (
+            "claims.md",
+            "| module | video of 3 Mbit/s: stall time, s | page: mean, s | page: slowest twentieth, s "
+            "| file of 8 MB, s | owners of relays: least share |",
+            list(short_rows(rows)),
+        ),
+    ]
+    for name, head, lines in pages:
+        page = DOCS / name
+        text = replaced(page.read_text(), head, lines)
+        if "--write" in sys.argv[2:]:
+            page.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
