@@ -365,10 +365,13 @@ impl Proxy {
         self.settle_all(endpoint, now);
     }
 
-    /// Forgets that an uplink was late: the user has set its tier. A tier that changes by itself, such as by the target
-    /// bit rate, says nothing about that.
+    /// Forgets that an uplink was late, also for one connection only: the user has set its tier. A tier that changes by
+    /// itself, such as by the target bit rate, says nothing about that.
     pub fn forgive(&mut self, ip: IpAddr) {
         self.held_back.forget(ip);
+        for server in self.sessions.iter_mut().filter_map(|(_, session)| session.server.as_mut()) {
+            server.held_back.forget(ip);
+        }
     }
 
     /// Returns whether an uplink is a backup for a while for all connections, because it made transfers slower than

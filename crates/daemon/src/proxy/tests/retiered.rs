@@ -29,6 +29,15 @@ fn an_uplink_stays_held_back_whatever_it_is_between() {
 }
 
 #[test]
+fn whoever_sets_the_tier_of_an_uplink_ends_what_holds_it_back_for_one_download_too() {
+    let (mut world, _server, _client) = super::served::tunnel(ConnectionConfig::default());
+    let server = world.proxy.sessions.iter_mut().find_map(|(_, session)| session.server.as_mut());
+    server.unwrap().held_back.note(UPLINK, AT);
+    world.proxy.forgive(UPLINK);
+    assert!(!world.session().server.as_ref().unwrap().held_back.holds(UPLINK));
+}
+
+#[test]
 fn no_attempt_begins_over_an_uplink_that_is_not_to_be_used_any_more() {
     let addresses = ["192.0.2.1", "192.0.2.2"].map(|ip| ip.parse().unwrap()).to_vec();
     let mut world = World::new(move |config| config.lookup = Arc::new(move |_| Ok(addresses.clone()))).and_uplink();
