@@ -385,9 +385,14 @@ impl Proxy {
         !self.watched.is_empty()
     }
 
-    /// Returns the totals since the start.
+    /// Returns the totals since the start, present clients included.
     pub fn totals(&self) -> Totals {
-        self.totals
+        let mut totals = self.totals;
+        for (_, session) in &self.sessions {
+            totals.up_bytes += session.up_bytes;
+            totals.down_bytes += session.down_bytes;
+        }
+        totals
     }
 
     /// Returns the traffic over an address of the engine, over all past and present connections.
@@ -413,7 +418,7 @@ impl Proxy {
         };
         ProxyStatus {
             listen: self.local,
-            totals: self.totals,
+            totals: self.totals(),
             addresses: self.choice.view(now).into_iter().map(address).collect(),
             clients: self.sessions.iter().map(|(_, session)| client(session)).collect(),
         }
