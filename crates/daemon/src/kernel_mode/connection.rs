@@ -221,9 +221,10 @@ impl View {
         self.interface == other.interface && self.current().eq(other.current())
     }
 
-    /// Returns whether an attempt over `other` is one over this uplink.
+    /// Returns whether an attempt over `other` is one over this uplink. Its tier may be another one: subflows are told
+    /// theirs when they are there.
     pub fn is_tried_as(&self, other: &Self) -> bool {
-        self.has_ways_of(other) && (self.tier, self.is_usable) == (other.tier, other.is_usable)
+        self.has_ways_of(other) && self.is_wanted() == other.is_wanted()
     }
 }
 

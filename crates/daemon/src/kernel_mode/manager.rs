@@ -114,7 +114,7 @@ impl Manager {
                 });
                 subflow.is_doomed |= of.is_some() && !stays;
             }
-            // The uplink has changed, so a new attempt may succeed.
+            // Another way may lead to the peer, so a new attempt may succeed.
             for (index, attempt) in connection.attempts.iter_mut().enumerate() {
                 let both = before.get(index).zip(self.uplinks.get(index));
                 if !both.is_some_and(|(before, now)| now.is_tried_as(before)) {

@@ -262,6 +262,16 @@ fn tiers_change_what_is_there() {
     assert_eq!(manager.commands(at(60)), [], "and nothing comes instead");
 }
 
+#[test]
+fn another_tier_is_no_reason_to_repeat_an_attempt() {
+    let (mut manager, _) = begun(Tier::Primary);
+    manager.set_uplinks(views(Tier::Backup));
+    assert_eq!(manager.commands(at(0)), []);
+    established(&mut manager, 2, 2000, false, at(1));
+    assert_eq!(manager.commands(at(1)), [set_backup(2, 2000, true)]);
+    assert_eq!((manager.totals().created, manager.totals().failed), (1, 0));
+}
+
 /// Returns when the subflow over the first uplink ends, which is not to be used any more.
 fn left_at(manager: &mut Manager, now: Instant) -> Option<Instant> {
     let mut uplinks = views(Tier::Primary);
