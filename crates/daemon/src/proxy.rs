@@ -365,10 +365,13 @@ impl Proxy {
         self.settle_all(endpoint, now);
     }
 
-    /// Forgets that an uplink was late: the user has set its tier. A tier that changes by itself, such as by the target
-    /// bit rate, says nothing about that.
+    /// Forgets that an uplink was late, also for one connection only: the user has set its tier. A tier that changes by
+    /// itself, such as by the target bit rate, says nothing about that.
     pub fn forgive(&mut self, ip: IpAddr) {
         self.held_back.forget(ip);
+        for server in self.sessions.iter_mut().filter_map(|(_, session)| session.server.as_mut()) {
+            server.held_back.forget(ip);
+        }
     }
 
     /// Returns whether an uplink is a backup for a while for all connections, because it made transfers slower than
@@ -382,9 +385,14 @@ impl Proxy {
         !self.watched.is_empty()
     }
 
-    /// Returns the totals since the start.
+    /// Returns the totals since the start, present clients included.
     pub fn totals(&self) -> Totals {
-        self.totals
+        let mut totals = self.totals;
+        for (_, session) in &self.sessions {
+            totals.up_bytes += session.up_bytes;
+            totals.down_bytes += session.down_bytes;
+        }
+        totals
     }
 
     /// Returns the traffic over an address of the engine, over all past and present connections.
@@ -410,7 +418,7 @@ impl Proxy {
         };
         ProxyStatus {
             listen: self.local,
-            totals: self.totals,
+            totals: self.totals(),
             addresses: self.choice.view(now).into_iter().map(address).collect(),
             clients: self.sessions.iter().map(|(_, session)| client(session)).collect(),
         }

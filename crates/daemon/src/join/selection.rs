@@ -12,7 +12,7 @@
 //! An uplink without an estimate carries data, to get one. If less than the target arrives although programs want data,
 //! the active uplinks have shown what they deliver, if only nothing: their estimates fall to that, and others help. An
 //! uplink that has delivered nothing is tried again later, beside those that deliver the target. One that is held back
-//! shows nothing meanwhile, and is replaced for that time only.
+//! shows nothing meanwhile; if that lasts, it is replaced for that time only.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -30,7 +30,8 @@ const TOLERANCE: f64 = 0.1;
 /// Seconds of carrying over which the maximum rate is the estimate.
 const WINDOW: usize = 60;
 /// Consecutive seconds below the target, although programs want data, that make a shortfall. Also the seconds for which
-/// an uplink is tried again.
+/// an uplink is tried again, and those after which one that is held back is replaced: where several transfers compete,
+/// the only one that uses it may just pause.
 const SHORTFALL: usize = 5;
 /// Minimum time after a change before the number of uplinks is reduced.
 const REST: Duration = Duration::from_secs(30);
@@ -60,13 +61,8 @@ struct Known {
     carried_at: Option<Instant>,
     /// Whether it has delivered nothing when it was last to carry data: the path may be dead, or lead to a portal.
     failed: bool,
-}
-
-impl Measured {
-    /// Whether it may be chosen to carry data.
-    fn may_carry(&self) -> bool {
-        self.usable && !self.held_back && self.tier <= Tier::Secondary
-    }
+    /// Consecutive seconds in which it was held back.
+    held_back: usize,
 }
 
 impl Known {
@@ -177,6 +173,7 @@ impl Selection {
     fn note(&mut self, index: usize, uplink: Measured, busy: bool, now: Instant) {
         let carries = self.carries(index) && uplink.usable && !uplink.held_back && busy;
         let Some(known) = self.known.get_mut(index) else { return };
+        known.held_back = if uplink.held_back { known.held_back.saturating_add(1) } else { 0 };
         if carries {
             known.rates.push_back(uplink.rate.as_bps());
             keep_latest(&mut known.rates, WINDOW);
@@ -185,7 +182,8 @@ impl Selection {
         }
         let is_old = known.carried_at.is_some_and(|at| now.saturating_since(at) > BELIEVED_FOR);
         if is_old || !uplink.usable {
-            *known = Known { failed: known.failed && uplink.usable, ..Known::default() };
+            let (failed, held_back) = (known.failed && uplink.usable, known.held_back);
+            *known = Known { failed, held_back, ..Known::default() };
         }
     }
 
@@ -201,11 +199,17 @@ impl Selection {
 
     fn decide(&mut self, measured: &[Measured], now: Instant) -> Vec<bool> {
         self.learns = false;
-        let among: Vec<usize> = (0..measured.len()).filter(|index| measured[*index].may_carry()).collect();
+        let among: Vec<usize> = (0..measured.len()).filter(|index| self.may_carry(*index, measured[*index])).collect();
         let chosen = self.choose_first(&among, measured, now).unwrap_or(among);
         // The choice of one that is held back waits until it no longer is.
         let stays = |index: usize| measured[index].held_back && self.carries(index);
         (0..measured.len()).map(|index| chosen.contains(&index) || stays(index)).collect()
+    }
+
+    /// Whether an uplink may be chosen to carry data.
+    fn may_carry(&self, index: usize, uplink: Measured) -> bool {
+        let is_held_back = self.known.get(index).is_some_and(|known| known.held_back >= SHORTFALL);
+        uplink.usable && !is_held_back && uplink.tier <= Tier::Secondary
     }
 
     /// Returns those of `among` that should carry data, secondaries and more expensive ones only if primaries and
@@ -469,7 +473,7 @@ mod tests {
             world.prices[2] = price;
             assert_eq!(world.run(60), [0, 1]);
             world.held_back = vec![1];
-            assert!(world.run(3).contains(&2), "{tier:?} at {price}");
+            assert!(world.run(SHORTFALL as u64).contains(&2), "{tier:?} at {price}");
             assert!(world.run(100).contains(&2), "it stays: {tier:?} at {price}");
             world.held_back.clear();
             assert_eq!(world.run(2), [0, 1], "{tier:?} at {price}");
@@ -478,6 +482,20 @@ mod tests {
         let mut world = World::new(8, &[(Primary, 20)]);
         world.held_back = vec![0];
         assert_eq!(world.run(20), [0], "there is no other");
+    }
+
+    #[test]
+    fn one_that_is_held_back_now_and_then_is_not_replaced() {
+        let mut world = World::new(8, &[(Primary, 5), (Primary, 4), (Secondary, 10)]);
+        assert_eq!(world.run(60), [0, 1]);
+        let before = world.changes;
+        for _ in 0..20 {
+            world.held_back = vec![1];
+            world.run(SHORTFALL as u64 - 1);
+            world.held_back.clear();
+            assert_eq!(world.run(1), [0, 1]);
+        }
+        assert_eq!(world.changes, before);
     }
 
     #[test]

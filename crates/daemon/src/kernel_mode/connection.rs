@@ -15,8 +15,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// A subflow with a shorter life does not count as established. A server at its limit of subflows answers the handshake
 /// and then resets.
 pub const BIRTH: Duration = Duration::from_millis(250);
-/// Life of a subflow after which it takes the place of one in doubt: a server that has no room for it says so a round-trip
-/// time after its answer.
+/// Life of a subflow after which it takes the place of one in doubt, or of one over an uplink that is no longer to be
+/// used: a server that has no room for it says so a round-trip time after its answer.
 const REPLACES_AFTER: Duration = Duration::from_secs(2);
 /// Time limit for a handshake before the attempt counts as failed: two repetitions of a SYN.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -221,9 +221,10 @@ impl View {
         self.interface == other.interface && self.current().eq(other.current())
     }
 
-    /// Returns whether an attempt over `other` is one over this uplink.
+    /// Returns whether an attempt over `other` is one over this uplink. Its tier may be another one: subflows are told
+    /// theirs when they are there.
     pub fn is_tried_as(&self, other: &Self) -> bool {
-        self.has_ways_of(other) && (self.tier, self.is_usable) == (other.tier, other.is_usable)
+        self.has_ways_of(other) && self.is_wanted() == other.is_wanted()
     }
 }
 
@@ -272,11 +273,13 @@ impl Connection {
         self.subflows.iter().find(|subflow| subflow.ends == ends)
     }
 
-    /// Returns when the next attempt is due or a pending one times out, or refused orders are due.
+    /// Returns when the next attempt is due or a pending one times out, subflows may end, or refused orders are due.
     pub fn deadline(&self, uplinks: &[View]) -> Option<Instant> {
         let attempts = if self.is_server { None } else { self.attempts_deadline(uplinks) };
         let births = if self.is_server { None } else { self.birth_deadline(uplinks) };
-        attempts.into_iter().chain(births).chain(self.orders.again_at).min()
+        let takeover = self.subflows.iter().any(|it| !it.is_doomed && it.is_unwanted(uplinks));
+        let takeover = self.carries_alone_at(uplinks).filter(|_| takeover);
+        attempts.into_iter().chain(births).chain(takeover).chain(self.orders.again_at).min()
     }
 
     pub fn attempts_deadline(&self, uplinks: &[View]) -> Option<Instant> {
@@ -318,6 +321,12 @@ impl Connection {
         self.subflows.iter().filter(replaces).map(|new| new.since + REPLACES_AFTER).min()
     }
 
+    /// Returns when one of the subflows that are to stay can carry the connection alone.
+    fn carries_alone_at(&self, uplinks: &[View]) -> Option<Instant> {
+        let stay = self.subflows.iter().filter(|subflow| !subflow.is_unwanted(uplinks) && !subflow.is_doubted);
+        stay.map(|subflow| subflow.since + REPLACES_AFTER).min()
+    }
+
     /// Doubts subflows over which nothing is heard, except where their uplink has another one, or an attempt over it is
     /// under way or not due yet. Returns those that it doubts.
     pub fn doubt(&mut self, quiet: &[Ends], uplinks: &[View], now: Instant) -> Vec<Ends> {
@@ -350,17 +359,16 @@ impl Connection {
         over.filter(|subflow| subflow.is_doubted).map(|subflow| subflow.is_doomed = true).count() > 0
     }
 
-    /// Adjusts priorities to the tiers, and ends unwanted subflows if another subflow stays.
-    pub fn prune(&mut self, token: u32, uplinks: &[View], commands: &mut Vec<Command>) {
-        let is_unwanted = |subflow: &Subflow| {
-            let uplink = subflow.uplink(uplinks).map(|index| &uplinks[index]);
-            subflow.is_doomed || uplink.is_some_and(|uplink| !uplink.is_wanted())
-        };
-        let something_stays = self.subflows.iter().any(|subflow| !is_unwanted(subflow));
+    /// Adjusts priorities to the tiers, and ends unwanted subflows if another subflow stays. Those that may still carry
+    /// the connection end once another one does.
+    pub fn prune(&mut self, token: u32, uplinks: &[View], now: Instant, commands: &mut Vec<Command>) {
+        let something_stays = self.subflows.iter().any(|subflow| !subflow.is_unwanted(uplinks));
+        let something_carries = self.carries_alone_at(uplinks).is_some_and(|at| at <= now);
         for subflow in &mut self.subflows {
             let ends = subflow.ends;
-            if is_unwanted(subflow) {
-                if something_stays {
+            if subflow.is_unwanted(uplinks) {
+                let is_needless = if subflow.is_doomed { something_stays } else { something_carries };
+                if is_needless {
                     // So the event of its end does not count as a failure.
                     subflow.is_doomed = true;
                     commands.push(Command::Destroy { token, ends });
@@ -486,6 +494,11 @@ impl Subflow {
     /// Whether it is over the uplink of another one, which is in doubt.
     fn replaces(&self, doubted: &Self, uplinks: &[View]) -> bool {
         !self.is_doomed && self.uplink(uplinks).is_some() && self.uplink(uplinks) == doubted.uplink(uplinks)
+    }
+
+    /// Whether it is to end, or its uplink is not to be used.
+    fn is_unwanted(&self, uplinks: &[View]) -> bool {
+        self.is_doomed || self.uplink(uplinks).is_some_and(|index| !uplinks[index].is_wanted())
     }
 
     pub fn uplink(&self, uplinks: &[View]) -> Option<usize> {

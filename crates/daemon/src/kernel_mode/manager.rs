@@ -3,8 +3,8 @@
 //! Every connection that begins here gets a subflow over each uplink whose tier is not never. On a connection that a
 //! peer has opened, the manager announces the uplinks' addresses to the peer, as far as it can reach them. The manager
 //! recreates a subflow that has died, after a pause that doubles with each consecutive failure. It ends a subflow over
-//! a lost or unwanted uplink as soon as another subflow carries the connection, never before. Connections within this host
-//! are left alone.
+//! a lost uplink as soon as another subflow carries the connection, never before, and one over an unwanted uplink once
+//! the server has not reset that other subflow. Connections within this host are left alone.
 //!
 //! The kernel goes on with a handshake for about two minutes, much longer than the manager waits for it. When a path
 //! heals, all attempts over it may succeed at once: the manager keeps the first and ends the others.
@@ -114,7 +114,7 @@ impl Manager {
                 });
                 subflow.is_doomed |= of.is_some() && !stays;
             }
-            // The uplink has changed, so a new attempt may succeed.
+            // Another way may lead to the peer, so a new attempt may succeed.
             for (index, attempt) in connection.attempts.iter_mut().enumerate() {
                 let both = before.get(index).zip(self.uplinks.get(index));
                 if !both.is_some_and(|(before, now)| now.is_tried_as(before)) {
@@ -428,7 +428,7 @@ impl Manager {
             if !connection.is_server && !connection.is_found {
                 connection.doom_surplus(&self.uplinks, now);
             }
-            connection.prune(token, &self.uplinks, &mut commands);
+            connection.prune(token, &self.uplinks, now, &mut commands);
             // A server only announces addresses. A connection whose local port has no listener is a client's.
             if connection.is_server {
                 connection.announce(token, &self.uplinks, &mut self.ids, &mut commands);

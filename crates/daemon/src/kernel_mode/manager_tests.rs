@@ -263,6 +263,37 @@ fn tiers_change_what_is_there() {
 }
 
 #[test]
+fn another_tier_is_no_reason_to_repeat_an_attempt() {
+    let (mut manager, _) = begun(Tier::Primary);
+    manager.set_uplinks(views(Tier::Backup));
+    assert_eq!(manager.commands(at(0)), []);
+    established(&mut manager, 2, 2000, false, at(1));
+    assert_eq!(manager.commands(at(1)), [set_backup(2, 2000, true)]);
+    assert_eq!((manager.totals().created, manager.totals().failed), (1, 0));
+}
+
+/// Returns when the subflow over the first uplink ends, which is not to be used any more.
+fn left_at(manager: &mut Manager, now: Instant) -> Option<Instant> {
+    let mut uplinks = views(Tier::Primary);
+    uplinks[0].tier = Tier::Never;
+    manager.set_uplinks(uplinks);
+    let ended = Command::Destroy { token: TOKEN, ends: ends(1, 1000) };
+    let due = if manager.commands(now).contains(&ended) { Some(now) } else { manager.deadline() };
+    due.filter(|due| *due == now || manager.commands(*due).contains(&ended))
+}
+
+#[test]
+fn what_works_ends_only_if_what_stays_is_not_about_to_be_reset_or_in_doubt() {
+    let (mut manager, _) = begun(Tier::Primary);
+    established(&mut manager, 2, 2000, false, at(9));
+    assert_eq!(left_at(&mut manager, at(9)), Some(at(11)), "the server may have no room for the other one");
+    let (mut manager, _) = doubted();
+    assert_eq!(left_at(&mut manager, at(61)), None);
+    established(&mut manager, 2, 2001, false, at(62));
+    assert_eq!(left_at(&mut manager, at(62)), Some(at(64)));
+}
+
+#[test]
 fn a_priority_that_the_kernel_refuses_is_not_taken_for_set() {
     let (mut manager, _) = begun(Tier::Primary);
     established(&mut manager, 2, 2000, false, at(0));

@@ -153,6 +153,12 @@ impl Dial {
         self.first
     }
 
+    /// Leaves out the attempts that are yet to begin over uplinks that have been removed in the meantime.
+    pub fn leave_out_removed(&mut self, choice: &Choice) {
+        self.waiting.retain(|step| choice.has(step.local));
+        self.without_offer.retain(|step| choice.has(step.local));
+    }
+
     /// Begins the attempts that are due, and in any case the next one if none is open. Returns the new connections.
     pub fn go_on(
         &mut self,

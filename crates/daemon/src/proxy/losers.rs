@@ -46,7 +46,9 @@ impl Proxy {
         let expected = self.choice.round_trip(attempt.local, now).filter(|_| !is_elsewhere).unwrap_or(took);
         let wait = expected.saturating_mul(WAIT_ROUNDS).clamp(WAIT_MIN, WAIT_MAX);
         let is_expected = attempt.offers && !winner.offers;
-        let loser = Loser { attempt, is_elsewhere, is_expected, until: attempt.since + wait };
+        // Another address may have begun so much later that nothing of this one's time is left.
+        let until = if is_elsewhere { now } else { attempt.since } + wait;
+        let loser = Loser { attempt, is_elsewhere, is_expected, until };
         match self.losers.len() < LOSERS_MAX {
             true => self.losers.push(loser),
             // An answer that was not awaited is not missing.

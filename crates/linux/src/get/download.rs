@@ -193,7 +193,8 @@ impl<'a> Download<'a> {
 
     fn take_all(&mut self, id: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
         while self.outcome.is_none() {
-            self.paused = !self.sink.has_room();
+            // After the last octets only the end of the connection is to come.
+            self.paused = !self.sink.has_room() && !self.is_complete();
             if self.paused {
                 // The server now waits for us.
                 self.deadline = Instant::FAR_FUTURE;

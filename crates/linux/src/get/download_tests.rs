@@ -1,6 +1,8 @@
 //! Downloads in virtual time from origins that answer in all the ways servers do.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use host::App as _;
@@ -332,13 +334,63 @@ fn a_reader_that_goes_away_early_makes_it_fail_and_is_named() {
     let wake = Box::new(move || woken.send(()).unwrap());
     let mut sink = Sink::open(&Output::File(fifo.clone()), "http://h/x", false, wake).unwrap();
     sink.write(b"hello").unwrap();
-    std::io::Read::read_exact(&mut reader, &mut [0; 5]).unwrap();
+    reader.read_exact(&mut [0; 5]).unwrap();
     drop(reader);
     sink.write(b"world").unwrap();
     // One wake for each write.
     wakes.recv().and_then(|()| wakes.recv()).unwrap();
     let why = sink.commit(10).unwrap_err().to_string();
     assert_eq!(why, format!("the reader of {} closed it after 5 of 10 bytes", fifo.display()));
+}
+
+/// The reader of a pipe has read nothing yet when the last octets arrive and the connection is reset.
+#[test]
+fn a_whole_answer_ends_once_it_is_read_however_the_connection_ends() {
+    const LEN: usize = 1 << 20;
+    let folder = Folder::new("unread");
+    let fifo = folder.output();
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let mut filler = fs::File::options().read(true).write(true).custom_flags(flags).open(&fifo).unwrap();
+    let mut filled = 0;
+    while let Ok(len) = filler.write(&[0; 4096]) {
+        filled += len;
+    }
+    let (woken, wakes) = std::sync::mpsc::channel();
+    let wake = Box::new(move || woken.send(()).unwrap_or_default());
+    let sink = Sink::open(&Output::File(fifo.clone()), "", false, wake).unwrap();
+    let attempts = Attempts::new(&[vec![CLIENT]], &[(SERVER, PORT).into()], ConnectionConfig::default());
+    let (url, mut observe) = ("http://10.0.0.1/file".parse().unwrap(), |_: Progress| {});
+    let mut download = Download::new(&url, sink, attempts, &mut observe);
+    let mut pair = Pair::new();
+    let listener = pair.server.listen((SERVER, PORT).into(), ConnectionConfig::default()).unwrap();
+    download.start(&mut pair.client, pair.now);
+    let turn = |pair: &mut Pair, download: &mut Download<'_>| {
+        while pair.exchange() {}
+        while let Some(event) = pair.client.poll_event() {
+            download.handle_event(&event, &mut pair.client, pair.now);
+        }
+    };
+    turn(&mut pair, &mut download);
+    let id = pair.server.accept(listener).unwrap();
+    let mut answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {LEN}\r\n\r\n").into_bytes();
+    answer.resize(answer.len() + LEN, 7);
+    while download.bytes().0 < LEN as u64 {
+        let sent = pair.server.send(id, answer.clone().into(), pair.now).unwrap();
+        answer.drain(..sent);
+        turn(&mut pair, &mut download);
+    }
+    pair.server.abort(id, pair.now).unwrap();
+    turn(&mut pair, &mut download);
+    fs::File::open(&fifo).unwrap().read_exact(&mut vec![0; filled + LEN]).unwrap();
+    let end = pair.now + Duration::from_secs(2);
+    while !download.is_finished() {
+        match wakes.recv_timeout(std::time::Duration::from_secs(10)) {
+            Ok(()) => download.handle_wake(&mut pair.client, pair.now),
+            Err(_) => assert!(pair.go_on(download.poll_timeout(), end), "it waits for {:?}", download.poll_timeout()),
+        }
+    }
+    assert!(download.finish(Ok(())).is_ok());
 }
 
 #[test]

@@ -138,6 +138,8 @@ impl View {
         self.words = words(&self.rows, now);
         self.device = format!("{}{}", now.device(), table::target(now));
         self.is_silent = false;
+        // A relay's destination may have been removed, and an uplink's place be another's now.
+        self.courses.retain(|name, _| self.rows.iter().any(|row| row.cells[0] == *name));
         for row in &self.rows {
             let course = self.courses.entry(row.cells[0].clone()).or_default();
             course.push_back((row.down_rate * 8.0) as u64);
@@ -201,5 +203,26 @@ fn draw_courses(frame: &mut Frame<'_>, view: &View, area: ratatui::layout::Rect)
         let shown = course.iter().copied().skip(course.len().saturating_sub(usize::from(area.width)));
         let block = Block::new().title(format!("{name}, down"));
         frame.render_widget(Sparkline::default().block(block).max(most).data(shown.collect::<Vec<_>>()), *area);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn who_is_gone_has_no_course() {
+        let sample = |names: &[&str]| {
+            let destinations: Vec<_> = names.iter().map(|name| json!({ "slot": 1, "name": name })).collect();
+            Sample::new(json!({ "relay": { "destinations": destinations } }))
+        };
+        let (before, now) = (sample(&["phone", "laptop"]), sample(&["laptop"]));
+        let mut view = View::new(&before);
+        view.look(&before, &before);
+        assert_eq!(view.courses.len(), 2);
+        view.look(&before, &now);
+        assert_eq!(view.courses.keys().collect::<Vec<_>>(), ["laptop"]);
     }
 }

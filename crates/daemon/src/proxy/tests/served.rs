@@ -199,3 +199,14 @@ pub fn heard(client: &mut TcpStream) -> Vec<u8> {
     }
     all
 }
+
+#[test]
+fn totals_include_clients_that_are_still_there() {
+    let (mut world, mut server, mut client) = tunnel(ConnectionConfig::default());
+    let now = world.now();
+    server.say(b"hello", now);
+    let (octets, _) = world.drain_until(|octets| octets.ends_with(b"hello"), &mut client, &mut server);
+    assert!(octets.ends_with(b"hello") && world.clients() == 1);
+    let totals = world.proxy.status(&world.endpoint, now).totals;
+    assert!(totals.down_bytes >= 5 && totals.down_bytes == world.session().down_bytes, "{totals:?}");
+}
