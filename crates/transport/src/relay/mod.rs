@@ -386,11 +386,14 @@ impl FastAckRelay {
     }
 
     /// Widens the window announced to the source by the octets that the connection's relays may hold back together
-    /// (shared window). Data that they hold lie beyond what the destination itself can promise.
+    /// (shared window). Data that they hold lie beyond what the destination itself can promise. While the window is
+    /// widened, data beyond the destination's own one wait here, so keep [`Self::on_data_ack`] informed; with 0 octets,
+    /// they leave at once.
     pub fn widen_window(&mut self, splice: SpliceId, bytes: u64) {
         if let Some(splice) = self.splices.get_mut(&splice) {
             splice.widened_bytes = bytes;
         }
+        self.settle(splice);
     }
 
     /// Takes the state of the host at `to`, learned outside this subflow: the first octet it lacks, with all bits, and
