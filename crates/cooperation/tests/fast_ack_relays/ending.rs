@@ -131,6 +131,19 @@ impl World {
     }
 }
 
+/// The ACK of the source that would have completed the handshake is lost. Its data show the lower half of their numbers
+/// only.
+#[test]
+fn data_that_complete_a_join_have_their_place_in_the_range() {
+    let rcv_nxt = Dsn((1 << 63) + u64::from(DSN));
+    let mut world = World::told(CumAck { rcv_nxt, window_bytes: 60_000, widened_bytes: 0 });
+    world.prove(TOKEN, 0);
+    world.hear(Side::Source, world.piece(0, 0, 0));
+    assert_eq!((world.held_packets(), world.sent()), (0, (PIECE.into(), false)));
+    world.hear(Side::Source, world.piece(0, 5, 1));
+    assert_eq!((world.held_packets(), world.sent()), (1, (0, false)));
+}
+
 /// Nobody tells it any more when the destination has room for data beyond its own window.
 #[test]
 fn a_relay_that_hears_nothing_any_more_sends_what_waits_for_room() {

@@ -372,7 +372,12 @@ impl FastAckRelay {
     /// Returns the next data that arrived. The relay remains responsible for them, and they count against its buffer,
     /// until [`Self::forward`] has taken them back and the next host has acknowledged them.
     pub fn poll_data(&mut self) -> Option<Piece> {
-        self.data.pop_front()
+        let mut piece = self.data.pop_front()?;
+        if let Some(splice) = self.splices.get(&piece.splice) {
+            // Its high bits may have become known since it arrived.
+            piece.dsn = splice.flows[piece.to].locate(piece.dsn);
+        }
+        Some(piece)
     }
 
     /// Sends data on. Drops data of a subflow that has ended: their sender has no DATA_ACK and sends them again.
