@@ -128,7 +128,7 @@ pub(super) fn arrived(paths: &[IpAddr], stats: &ConnectionStats) -> BTreeMap<Rel
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use transport::path_manager::LocalAddress;
     use transport::{ConnectionConfig, EndpointConfig};
     use wire::Payload;
@@ -147,25 +147,29 @@ mod tests {
         events: Events,
     }
 
+    /// Returns the settings of a destination with two relays that it never calls.
+    pub(in super::super) fn settings() -> DestinationSettings {
+        let paths: [IpAddr; 2] = ["10.1.0.2", "10.1.1.2"].map(|ip| ip.parse().unwrap());
+        let relays = paths.map(|path| super::super::KnownRelay { path, control: None, calls_from: None });
+        DestinationSettings {
+            identity: Identity::from_secret([1; 32]),
+            seed: [1; 32],
+            control: ControlSettings::new(1500),
+            relays: relays.into(),
+            source: "10.0.0.1:80".parse().unwrap(),
+            source_agent: None,
+            first: Some(RelayId(0)),
+            relays_splice: false,
+            selection: None,
+            ranges: None,
+            watch: None,
+        }
+    }
+
     impl World {
         fn new() -> Self {
-            let paths: [IpAddr; 2] = ["10.1.0.2", "10.1.1.2"].map(|ip| ip.parse().unwrap());
-            let relays = paths.map(|path| super::super::KnownRelay { path, control: None, calls_from: None });
-            let watch = WatchmanSettings { watch: WatchSettings::default(), never_idle: true };
-            let all = DestinationSettings {
-                identity: Identity::from_secret([1; 32]),
-                seed: [1; 32],
-                control: ControlSettings::new(1500),
-                relays: relays.into(),
-                source: "10.0.0.1:80".parse().unwrap(),
-                source_agent: None,
-                first: Some(RelayId(0)),
-                relays_splice: false,
-                selection: None,
-                ranges: None,
-                watch: Some(watch),
-            };
-            let local_addresses = paths.map(|ip| LocalAddress { ip, backup: false }).into();
+            let (all, watch) = (settings(), WatchmanSettings { watch: WatchSettings::default(), never_idle: true });
+            let local_addresses = all.paths().into_iter().map(|ip| LocalAddress { ip, backup: false }).collect();
             let config = EndpointConfig { local_addresses, ..EndpointConfig::default() };
             let destination = Endpoint::with_seed(config, 1);
             let mut source = Endpoint::with_seed(EndpointConfig::default(), 2);
@@ -201,7 +205,7 @@ mod tests {
         /// Opens a connection over the first relay and sends a request; returns the destination's and the source's id.
         fn connect(&mut self) -> [ConnectionId; 2] {
             let local = SocketAddr::new(self.watchman.paths[0], 0);
-            let connection = self.destination.connect(local, self.watchman.source, Self::tcp(), NOW).unwrap();
+            let connection = self.destination.connect(local, settings().source, Self::tcp(), NOW).unwrap();
             self.exchange();
             self.destination.send(connection, Payload::from(vec![0; 100]), NOW).unwrap();
             self.exchange();
