@@ -74,7 +74,7 @@ impl DestinationAgent {
     pub fn new(mut settings: DestinationSettings) -> Self {
         let steering = settings.selection.take().map(|selection| Steering::new(selection, &settings));
         let first_path = match (&steering, settings.relays_splice, settings.first) {
-            (None, true, Some(first)) => settings.path_of(first).map(|local| FirstPath::new(local, settings.source)),
+            (None, true, Some(first)) => settings.path_of(first).map(FirstPath::new),
             _ => None,
         };
         Self {

@@ -14,9 +14,8 @@ use crate::relay_selection::RelayId;
 /// Watches the destination's first connection.
 pub(super) struct Watchman {
     settings: WatchmanSettings,
-    /// The destination's address on each relay's path, and the source.
+    /// The destination's address on each relay's path.
     paths: Vec<IpAddr>,
-    source: SocketAddr,
     /// Whether relays that are cleared must be taken back here, because no relay selection does it.
     takes_back: bool,
     watched: Option<(ConnectionId, HoleWatch)>,
@@ -24,7 +23,7 @@ pub(super) struct Watchman {
 
 impl Watchman {
     pub fn new(settings: WatchmanSettings, all: &DestinationSettings, is_steered: bool) -> Self {
-        Self { settings, paths: all.paths(), source: all.source, takes_back: !is_steered, watched: None }
+        Self { settings, paths: all.paths(), takes_back: !is_steered, watched: None }
     }
 
     /// Moves paths from address `old` to `new`.
@@ -67,8 +66,9 @@ impl Watchman {
             Verdict::Exclude(relay) => drop(endpoint.withdraw_address(connection, path(relay), now)),
             Verdict::Guilty(relay) => events.push_back(DestinationEvent::Guilty(relay)),
             Verdict::Cleared(relay) if self.takes_back => {
+                let Some((_, peer)) = endpoint.addresses(connection) else { return };
                 // If the join is refused, the connection stays on its subflows.
-                let _ = endpoint.add_subflow(connection, SocketAddr::new(path(relay), 0), self.source, false, now);
+                let _ = endpoint.add_subflow(connection, SocketAddr::new(path(relay), 0), peer, false, now);
             }
             Verdict::Cleared(_) => {}
             Verdict::GiveUp { missing, silence } => {
