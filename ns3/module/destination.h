@@ -29,7 +29,8 @@ const char* WordsOf(AnabranchCause cause);
 
 // `InstallDestination` (install.h) puts one on a node, `InstallRelay` adds relays. It begins to speak with them when an
 // application of the node opens the first connection. That waits until every relay has offered something, or for a
-// second. If relays are selected, the agent alone opens subflows of the first connection, and closes them.
+// second. If relays are selected, the agent alone opens subflows of the first connection to the same server, and closes
+// them.
 class Destination : public Agent {
 public:
     static ns3::TypeId GetTypeId();

@@ -108,6 +108,17 @@ CASE(another_set_is_chosen_when_a_link_degrades)
     EXPECT_OF(journal.offers[3].first, ==, 0.5);
 }
 
+CASE(a_connection_begins_over_a_relay_whose_network_is_up)
+{
+    selection::Setup setup;
+    setup.agents = "{}";
+    setup.seconds = 10;
+    selection::Network network(setup);
+    network.laptop.Get(0)->GetObject<Ipv4>()->SetDown(1);
+    // All relays but the first: 6.4 Mbit/s.
+    EXPECT_OF(network.Run() * 8e-6 / setup.seconds, >, 4.0);
+}
+
 namespace {
 
 anabranch::LinkState Nothing()

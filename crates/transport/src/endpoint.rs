@@ -713,6 +713,7 @@ impl Endpoint {
     pub fn remove_local_address(&mut self, ip: IpAddr, now: Instant) {
         self.advance(now);
         self.host.config.local_addresses.retain(|known| known.ip != ip);
+        self.preferred_address = self.preferred_address.filter(|preferred| *preferred != ip);
         self.for_each_connection(|connection, host| connection.lose_local_address(ip, host, now));
     }
 

@@ -153,8 +153,8 @@ pub unsafe extern "C" fn anabranch_public_key(secret: *const u8, key: *mut u8) -
 /// `ANABRANCH_SEED_LEN` octets for its randomness, which must never be used twice.
 ///
 /// Where a destination selects relays (`cooperation.selection.method` other than "all"), it alone opens subflows of the
-/// endpoint's first connection. Open that when `ANABRANCH_AGENT_EVENT_KIND_READY` has come, from an unspecified address:
-/// it then begins over the best relay.
+/// endpoint's first connection to `source`. Open that when `ANABRANCH_AGENT_EVENT_KIND_READY` has come, from an
+/// unspecified address: it then begins over a chosen relay, the one with the lowest number.
 ///
 /// `ANABRANCH_STATUS_IN_USE` if a listener of the program has the address and port at which a relay or source would
 /// answer: the endpoint then has no agent.

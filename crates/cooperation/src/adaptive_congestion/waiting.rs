@@ -6,7 +6,8 @@
 //! ```text
 //! U_r octets wait unsent, A_r were acknowledged in the period F:     d_r = mean RTT + F U_r / A_r
 //! where ACC would cut cwnd_j to cwnd_j / eta:                        B_j = (octets that j holds) / eta
-//! each period without a cut of j:                                    B_j = 2 B_j, no limit once that is LIMIT_END
+//! each period without a cut of j:                                    B_j = 2 max(B_j, MSS), no limit once that is
+//!                                                                    LIMIT_END
 //! ```
 //!
 //! A path delivers in d_r what it holds (Little's law), so B_j is the octets that it delivers in the delay of the
@@ -62,7 +63,8 @@ impl Waiting {
             let Some(subflow) = subflows.iter().find(|subflow| subflow.id == path.path) else { continue };
             let limit = match cut.filter(|cut| cut.path == path.path) {
                 Some(cut) => Some(subflow.held_bytes.saturating_mul(cut.cwnd) / path.cwnd.max(1)),
-                None => self.limits.get(&path.path).map(|limit| limit * 2),
+                // A subflow that held nothing when it was cut has a limit of 0.
+                None => self.limits.get(&path.path).map(|limit| 2 * (*limit).max(path.mss.into())),
             };
             match limit.filter(|limit| *limit < LIMIT_END) {
                 Some(limit) => self.limits.insert(path.path, limit),
@@ -148,5 +150,17 @@ mod tests {
         let doubled = [40_000, 80_000, 160_000, 320_000, 640_000].map(Some);
         assert_eq!(later, [&doubled[..], &[None, None]].concat());
         assert_eq!(waiting.limited().count(), 0);
+    }
+
+    /// The source pauses when the subflow is cut.
+    #[test]
+    fn the_limit_of_a_subflow_that_held_nothing_ends_too() {
+        let (paths, subflows) = ([path(1)], [SubflowStats { held_bytes: 0, ..subflow(1, 0, 0) }]);
+        let mut waiting = Waiting::default();
+        assert_eq!(waiting.limit(Some(cut()), &paths, &subflows), [(SLOW, Some(0))]);
+        let later: Vec<_> = (0..10).map(|_| waiting.limit(None, &paths, &subflows)[0].1).collect();
+        assert_eq!((later[0], later[8]), (Some(2_000), Some(512_000)));
+        assert_eq!((later[9], waiting.limited().count()), (Some(1_024_000), 1));
+        assert_eq!(waiting.limit(None, &paths, &subflows), [(SLOW, None)]);
     }
 }

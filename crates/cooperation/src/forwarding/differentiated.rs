@@ -82,10 +82,11 @@ impl Differentiated {
     }
 
     /// Forwards everything until a range arrives again, because the wanted range is unknown, and so is what the
-    /// destination has.
+    /// destination has and can take.
     pub fn forget_range(&mut self, relay: &mut FastAckRelay, now: Instant) {
         self.known = None;
         self.queue.forget_range();
+        self.splices.keys().for_each(|splice| relay.widen_window(*splice, 0));
         self.drain(relay, now);
     }
 

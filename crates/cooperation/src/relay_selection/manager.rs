@@ -146,7 +146,7 @@ pub struct RelayManager {
     prng: Prng,
     board: AdvertBoard,
     migration: Migration,
-    /// Relays whose subflows are established, and since when.
+    /// Relays whose subflows are established, and since when they have served without a break.
     lasting: Vec<(RelayId, Instant)>,
     /// Whether the latest migration has ended.
     settled: bool,
@@ -443,14 +443,15 @@ impl RelayManager {
 
     fn forgive(&mut self, now: Instant) {
         let long = self.settings.period.saturating_mul(PERIODS_TO_FORGIVE).max(self.proof);
-        let (active, board) = (self.migration.active().collect::<Vec<_>>(), &mut self.board);
-        self.lasting.retain(|(relay, since)| {
-            let proved = now.saturating_since(*since) >= long;
-            if proved {
-                board.forgive(*relay);
-            }
-            !proved && active.contains(relay)
-        });
+        for (relay, _) in self.lasting.iter().filter(|(_, since)| now.saturating_since(*since) >= long) {
+            self.board.forgive(*relay);
+        }
+        let active = self.active();
+        self.lasting.retain(|(relay, _)| active.contains(relay));
+        // Relays that were taken back with the subflow that they had.
+        let back = active.into_iter().filter(|relay| self.lasting.iter().all(|(known, _)| known != relay));
+        let back: Vec<_> = back.map(|relay| (relay, now)).collect();
+        self.lasting.extend(back);
     }
 
     /// Changes to the best set available, because the set in use lost a relay, or none is in use.

@@ -1,8 +1,11 @@
 //! A destination with two connections over the same relays.
 
-use units::{Duration, Instant};
+use core::net::SocketAddr;
 
-use super::world::{Wish, World};
+use transport::SubflowStats;
+use units::{Duration, Instant, Rate};
+
+use super::world::{SOURCE, Wish, World};
 
 /// Runs until both files have arrived, or the time is over; returns how many have.
 fn completed(world: &mut World, limit: Instant) -> usize {
@@ -45,4 +48,33 @@ fn relays_hold_data_of_the_second_connection_after_the_first_has_ended() {
         assert!(held.iter().filter(|bytes| **bytes > 0).count() >= 2, "splices: {splices}: {held:?} octets held");
         assert_eq!(completed(&mut world, Instant::from_secs(40)), 2, "splices: {splices}");
     }
+}
+
+/// Another server: the port tells it from the source.
+const OTHER: SocketAddr = SocketAddr::new(SOURCE.ip(), 81);
+
+/// Returns where the subflows of the connection of application `app` go.
+fn peers(world: &World, app: usize) -> Vec<SocketAddr> {
+    let is_up = |subflow: &&SubflowStats| subflow.established_at.is_some() && subflow.closed_at.is_none();
+    world.stats_of(app).subflows.iter().filter(is_up).map(|subflow| subflow.remote).collect()
+}
+
+#[test]
+fn relays_are_selected_for_the_connection_to_the_source() {
+    let (target, again_at) = (Some(Rate::from_mbps(4)), Some(Instant::from_secs(3)));
+    let mut world = World::new(Wish { target, first_from: OTHER, again_at, bytes: 20_000_000, ..Wish::default() });
+    world.run_until(Instant::from_secs(9));
+    assert_eq!((peers(&world, 0), peers(&world, 1)), (vec![OTHER], vec![SOURCE; 2]));
+    assert_eq!(world.simulation.faults(), [""; 0]);
+}
+
+/// The agent joins through the relay of the first subflow.
+#[test]
+fn relays_splice_subflows_to_the_server_of_each_connection() {
+    let again_at = Some(Instant::from_secs(3));
+    let wish = Wish { splices: true, first_from: OTHER, again_at, bytes: 20_000_000, ..Wish::default() };
+    let mut world = World::new(wish);
+    world.run_until(Instant::from_secs(6));
+    assert_eq!((peers(&world, 0), peers(&world, 1)), (vec![OTHER; 4], vec![SOURCE; 4]));
+    assert_eq!(world.simulation.faults(), [""; 0]);
 }

@@ -37,7 +37,7 @@ const CELLULAR: Rate = Rate::from_mbps(2);
 pub const RANGE_BYTES: u64 = 60_000;
 /// MAX_BF_SIZE.
 pub const HOLD_BYTES: u64 = 120_000;
-const SOURCE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 80);
+pub const SOURCE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 80);
 const DESTINATION_KEY: u8 = 200;
 
 /// The wishes of a test.
@@ -49,7 +49,9 @@ pub struct Wish {
     pub splices: bool,
     /// Bit rate for which relays are selected; `None` uses all of them.
     pub target: Option<Rate>,
-    /// When the destination begins to load the file a second time, over another connection.
+    /// From where the destination loads the file first: the source, or another server.
+    pub first_from: SocketAddr,
+    /// When the destination begins to load the file a second time, over another connection, from the source.
     pub again_at: Option<Instant>,
     /// Send buffer of the destination's control connections.
     pub control_buffer_bytes: u64,
@@ -64,6 +66,7 @@ impl Default for Wish {
             bytes: 12_000_000,
             splices: false,
             target: None,
+            first_from: SOURCE,
             again_at: None,
             control_buffer_bytes: 16 << 10,
             wifi: |_| None,
@@ -179,10 +182,10 @@ fn destination_host(wish: &Wish, seed: u8) -> Clocked {
     };
     let agent = Role::Destination(Box::new(DestinationAgent::new(settings)));
     let any = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
-    let load = || Transfer::connect(any, SOURCE, tcp(wish)).expecting(Source::pattern(wish.bytes));
+    let load = |from| Transfer::connect(any, from, tcp(wish)).expecting(Source::pattern(wish.bytes));
     let addresses = (0..wish.relays).map(|relay| path(relay, 1));
-    let host = EndpointHost::with_agent(endpoint(seed.into(), addresses), agent).app(load());
-    wish.again_at.into_iter().fold(host, |host, start| host.app(load().at(start))).into()
+    let host = EndpointHost::with_agent(endpoint(seed.into(), addresses), agent).app(load(wish.first_from));
+    wish.again_at.into_iter().fold(host, |host, start| host.app(load(SOURCE).at(start))).into()
 }
 
 fn tcp(wish: &Wish) -> ConnectionConfig {
@@ -242,8 +245,12 @@ impl World {
         let ports = (0..wish.relays).map(|relay| add_relay(&mut network, &wish, relay, routers, sink));
         let ports: Vec<PortId> = ports.collect();
         let mut simulation = Simulation::new(network);
-        let server = Transfer::listen(SOURCE, tcp(&wish)).sending(Source::pattern(wish.bytes));
-        simulation.attach(source, EndpointHost::with_agent(endpoint(1 + seed, []), Role::Alone).app(server).into());
+        let servers: BTreeSet<SocketAddr> = [SOURCE, wish.first_from].into();
+        let serve = |host: EndpointHost<Role>, address| {
+            host.app(Transfer::listen(address, tcp(&wish)).sending(Source::pattern(wish.bytes)))
+        };
+        let host = EndpointHost::with_agent(endpoint(1 + seed, []), Role::Alone);
+        simulation.attach(source, servers.into_iter().fold(host, serve).into());
         let destination = simulation.attach(sink, destination_host(&wish, 1));
         let mut attach = |(relay, port): (usize, PortId)| {
             (port, simulation.attach(port, relay_host(relay, Birth::first(relay), wish.splices)))
@@ -352,8 +359,13 @@ impl World {
 
     /// Returns the statistics of the application's connection at the destination.
     pub fn stats(&self) -> ConnectionStats {
+        self.stats_of(0)
+    }
+
+    /// The same for the destination's application `app`.
+    pub fn stats_of(&self, app: usize) -> ConnectionStats {
         let endpoint = &self.simulation.host(self.destination).host.endpoint;
-        endpoint.stats(self.report().connections[0]).expect("it has begun")
+        endpoint.stats(self.reports()[app].connections[0]).expect("it has begun")
     }
 
     /// Returns the octets that arrived over one of the destination's addresses.

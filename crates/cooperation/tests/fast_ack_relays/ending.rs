@@ -1,4 +1,4 @@
-//! The end of a spliced subflow whose data the relay holds, segment by segment.
+//! The beginning and the end of a spliced subflow whose data the relay holds, segment by segment.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::collections::BTreeMap;
@@ -38,10 +38,14 @@ fn host(side: Side, subflow: u16) -> SocketAddr {
 
 impl World {
     fn new() -> Self {
+        Self::told(CumAck { rcv_nxt: Dsn(DSN.into()), window_bytes: 60_000, widened_bytes: 0 })
+    }
+
+    /// Creates a relay that has heard this of the destination.
+    fn told(ack: CumAck) -> Self {
         let relay = FastAckRelay::new(RelayConfig::default(), [3; 32]).unwrap();
         let mut relay = ForwardingRelay::new(relay, Differentiated::new(LIMITS));
-        let ack = CumAck { rcv_nxt: Dsn(DSN.into()), window_bytes: 60_000, widened_bytes: 0 };
-        let range = DsnRange { seq: 1, min: Dsn(DSN.into()), max: Dsn(u64::from(DSN) + 2 * u64::from(PIECE) - 1) };
+        let range = DsnRange { seq: 1, min: ack.rcv_nxt, max: ack.rcv_nxt + (2 * u64::from(PIECE) - 1) };
         let (fast_ack, policy) = relay.parts();
         policy.on_range(ABOUT, RangeUpdate { range, ack }, fast_ack, NOW);
         Self { relay, sent: Vec::new(), latest: BTreeMap::new() }
@@ -77,6 +81,14 @@ impl World {
 
     /// Splices a subflow that the destination opens for the connection with this token.
     fn join_of(&mut self, token: Token, subflow: u16) {
+        self.prove(token, subflow);
+        let fourth = self.ack(Side::Source, subflow);
+        self.hear(Side::Source, fourth);
+        self.sent.clear();
+    }
+
+    /// As [`Self::join_of`], but nothing has come from the source since its SYN/ACK.
+    fn prove(&mut self, token: Token, subflow: u16) {
         let mut syn = Segment::new(host(Side::Destination, subflow), host(Side::Source, subflow));
         syn.flags = Flags::SYN;
         let join = MpJoin::Syn { backup: false, address_id: AddressId(1), token, nonce: 3 };
@@ -91,8 +103,6 @@ impl World {
         third.seq = SeqNr(1);
         third.options.mptcp.push(MptcpOption::Join(MpJoin::Ack { hmac: [1; 20] }));
         self.hear(Side::Destination, third);
-        let fourth = self.ack(Side::Source, subflow);
-        self.hear(Side::Source, fourth);
         self.sent.clear();
     }
 
@@ -119,6 +129,35 @@ impl World {
         let bytes = sent.iter().map(|segment| segment.payload.len()).sum();
         (bytes, sent.last().is_some_and(|segment| segment.flags.contains(Flags::FIN)))
     }
+}
+
+/// The ACK of the source that would have completed the handshake is lost. Its data show the lower half of their numbers
+/// only.
+#[test]
+fn data_that_complete_a_join_have_their_place_in_the_range() {
+    let rcv_nxt = Dsn((1 << 63) + u64::from(DSN));
+    let mut world = World::told(CumAck { rcv_nxt, window_bytes: 60_000, widened_bytes: 0 });
+    world.prove(TOKEN, 0);
+    world.hear(Side::Source, world.piece(0, 0, 0));
+    assert_eq!((world.held_packets(), world.sent()), (0, (PIECE.into(), false)));
+    world.hear(Side::Source, world.piece(0, 5, 1));
+    assert_eq!((world.held_packets(), world.sent()), (1, (0, false)));
+}
+
+/// Nobody tells it any more when the destination has room for data beyond its own window.
+#[test]
+fn a_relay_that_hears_nothing_any_more_sends_what_waits_for_room() {
+    let (rcv_nxt, own_bytes, widened_bytes) = (Dsn(DSN.into()), u64::from(PIECE), 60_000);
+    let mut world = World::told(CumAck { rcv_nxt, window_bytes: own_bytes + widened_bytes, widened_bytes });
+    world.join(0);
+    (0..3).for_each(|number| world.hear(Side::Source, world.piece(0, number, number)));
+    assert_eq!((world.held_packets(), world.sent()), (1, (PIECE.into(), false)));
+    let (relay, policy) = world.relay.parts();
+    policy.forget_range(relay, NOW);
+    world.drain();
+    assert_eq!((world.held_packets(), world.sent()), (0, (2 * usize::from(PIECE), false)));
+    world.hear(Side::Source, world.piece(0, 3, 3));
+    assert_eq!(world.sent(), (PIECE.into(), false));
 }
 
 #[test]

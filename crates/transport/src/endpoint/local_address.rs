@@ -6,7 +6,8 @@ use super::Endpoint;
 use crate::error::ConnectError;
 
 impl Endpoint {
-    /// Makes connections from an unspecified address of its family start at `ip` from now on.
+    /// Makes connections from an unspecified address of its family start at `ip` from now on, until that address is
+    /// removed.
     pub fn prefer_address(&mut self, ip: IpAddr) {
         self.preferred_address = Some(ip);
     }
@@ -54,6 +55,15 @@ mod tests {
         endpoint.prefer_address(ip("10.0.1.1"));
         assert_eq!(begins_at(&mut endpoint, true), Ok(ip("10.0.1.1")));
         assert_eq!(begins_at(&mut endpoint, false), Ok(ip("2001:db8::2")), "what is preferred is of the other family");
+    }
+
+    #[test]
+    fn an_address_that_is_gone_is_preferred_no_longer() {
+        let local_addresses = ["10.0.0.1", "10.0.1.1"].map(|text| LocalAddress { ip: ip(text), backup: false }).into();
+        let mut endpoint = Endpoint::with_seed(EndpointConfig { local_addresses, ..EndpointConfig::default() }, 1);
+        endpoint.prefer_address(ip("10.0.0.1"));
+        endpoint.remove_local_address(ip("10.0.0.1"), Instant::ZERO);
+        assert_eq!(begins_at(&mut endpoint, true), Ok(ip("10.0.1.1")));
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl Flow {
     }
 
     /// Returns the present place of `dsn`, whose high bits may have been guessed.
-    fn locate(&self, dsn: Dsn) -> Dsn {
+    pub(super) fn locate(&self, dsn: Dsn) -> Dsn {
         self.space.locate(DataSeq::Short(dsn.low()))
     }
 

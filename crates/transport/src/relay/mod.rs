@@ -372,7 +372,12 @@ impl FastAckRelay {
     /// Returns the next data that arrived. The relay remains responsible for them, and they count against its buffer,
     /// until [`Self::forward`] has taken them back and the next host has acknowledged them.
     pub fn poll_data(&mut self) -> Option<Piece> {
-        self.data.pop_front()
+        let mut piece = self.data.pop_front()?;
+        if let Some(splice) = self.splices.get(&piece.splice) {
+            // Its high bits may have become known since it arrived.
+            piece.dsn = splice.flows[piece.to].locate(piece.dsn);
+        }
+        Some(piece)
     }
 
     /// Sends data on. Drops data of a subflow that has ended: their sender has no DATA_ACK and sends them again.
@@ -386,11 +391,14 @@ impl FastAckRelay {
     }
 
     /// Widens the window announced to the source by the octets that the connection's relays may hold back together
-    /// (shared window). Data that they hold lie beyond what the destination itself can promise.
+    /// (shared window). Data that they hold lie beyond what the destination itself can promise. While the window is
+    /// widened, data beyond the destination's own one wait here, so keep [`Self::on_data_ack`] informed; with 0 octets,
+    /// they leave at once.
     pub fn widen_window(&mut self, splice: SpliceId, bytes: u64) {
         if let Some(splice) = self.splices.get_mut(&splice) {
             splice.widened_bytes = bytes;
         }
+        self.settle(splice);
     }
 
     /// Takes the state of the host at `to`, learned outside this subflow: the first octet it lacks, with all bits, and

@@ -19,13 +19,12 @@ pub(super) const FIRST: SubflowId = SubflowId(0);
 /// Adds a subflow over the first subflow's path, for connections without relay selection.
 pub(super) struct FirstPath {
     local: IpAddr,
-    source: SocketAddr,
 }
 
 impl FirstPath {
-    /// Creates it for connections from `local` to `source`.
-    pub fn new(local: IpAddr, source: SocketAddr) -> Self {
-        Self { local, source }
+    /// Creates it for connections from `local`.
+    pub fn new(local: IpAddr) -> Self {
+        Self { local }
     }
 
     /// Moves the path from address `old` to `new`.
@@ -38,9 +37,10 @@ impl FirstPath {
     pub fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
         match event {
             Event::FullyEstablished(connection) => {
+                let Some((_, peer)) = endpoint.addresses(*connection) else { return };
                 let local = SocketAddr::new(self.local, 0);
                 // If the join is refused, the connection stays on its subflow.
-                let joined = endpoint.add_subflow(*connection, local, self.source, false, now);
+                let joined = endpoint.add_subflow(*connection, local, peer, false, now);
                 if let Err(ConnectError::JoinsForbidden(_)) = joined {
                     events.push_back(DestinationEvent::JoinsForbidden);
                 }

@@ -74,7 +74,7 @@ impl DestinationAgent {
     pub fn new(mut settings: DestinationSettings) -> Self {
         let steering = settings.selection.take().map(|selection| Steering::new(selection, &settings));
         let first_path = match (&steering, settings.relays_splice, settings.first) {
-            (None, true, Some(first)) => settings.path_of(first).map(|local| FirstPath::new(local, settings.source)),
+            (None, true, Some(first)) => settings.path_of(first).map(FirstPath::new),
             _ => None,
         };
         Self {
@@ -141,7 +141,8 @@ impl DestinationAgent {
         self.find_deadline();
     }
 
-    /// Lets the application begin, over the best relay known so far.
+    /// Lets the application begin, over the relay with the lowest number of those chosen so far. If the address on its
+    /// path is gone, it begins over another one.
     fn begin(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.begin_by = Instant::FAR_FUTURE;
         self.is_ready = true;
@@ -150,7 +151,9 @@ impl DestinationAgent {
         }
         let first = self.steering.as_ref().map(Steering::first).or(self.settings.first);
         if let Some(path) = first.and_then(|first| self.settings.path_of(first)) {
-            endpoint.prefer_address(path);
+            let is_there = |path: &IpAddr| endpoint.has_local_address(*path);
+            let there = Some(path).filter(is_there).or_else(|| self.settings.paths().into_iter().find(is_there));
+            endpoint.prefer_address(there.unwrap_or(path));
         }
     }
 
@@ -318,5 +321,30 @@ impl DestinationAgent {
         let (lines, to_source) = (self.lines.poll_timeout(), self.to_source.poll_timeout());
         let all = [begin, self.review_at, steering, ranges, watchman, lines, to_source];
         self.deadline = all.into_iter().flatten().min().unwrap_or(Instant::FAR_FUTURE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use transport::path_manager::LocalAddress;
+    use transport::{ConnectionConfig, EndpointConfig};
+
+    use super::*;
+
+    /// The destination has no address on the first relay's path, because its network is down.
+    #[test]
+    fn connections_begin_where_the_destination_has_an_address() {
+        let settings = watchman::tests::settings();
+        let (source, paths) = (settings.source, settings.paths());
+        for there in [0, 1] {
+            let local_addresses = vec![LocalAddress { ip: paths[there], backup: false }];
+            let config = EndpointConfig { local_addresses, ..EndpointConfig::default() };
+            let mut endpoint = Endpoint::with_seed(config, 1);
+            DestinationAgent::new(watchman::tests::settings()).start(&mut endpoint, Instant::ZERO);
+            let any = SocketAddr::new(core::net::Ipv4Addr::UNSPECIFIED.into(), 0);
+            endpoint.connect(any, source, ConnectionConfig::default(), Instant::ZERO).unwrap();
+            let syn = endpoint.poll_transmit(Instant::ZERO).expect("a SYN");
+            assert_eq!(syn.src.ip(), paths[there]);
+        }
     }
 }

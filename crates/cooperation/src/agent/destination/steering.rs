@@ -23,7 +23,7 @@ pub const STARTUP: Duration = Duration::from_secs(2);
 /// it closes a case.
 const PATIENCES_TO_PROVE: u64 = 4;
 
-/// Relay selection for the destination's first connection.
+/// Relay selection for the destination's first connection to the source.
 pub(super) struct Steering {
     manager: RelayManager,
     period: Duration,
@@ -288,8 +288,10 @@ impl Steering {
                 self.is_over = true;
                 return;
             }
-            Event::SubflowEstablished { connection, subflow, local, .. } => {
-                if *self.connection.get_or_insert(*connection) != *connection {
+            Event::SubflowEstablished { connection, subflow, local, remote } => {
+                // A connection to another host knows nothing of the source, nor does one that another host opened.
+                self.connection = self.connection.or_else(|| (*remote == self.source).then_some(*connection));
+                if self.connection != Some(*connection) {
                     return;
                 }
                 if self.spliced && *subflow == FIRST {

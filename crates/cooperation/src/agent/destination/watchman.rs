@@ -14,9 +14,8 @@ use crate::relay_selection::RelayId;
 /// Watches the destination's first connection.
 pub(super) struct Watchman {
     settings: WatchmanSettings,
-    /// The destination's address on each relay's path, and the source.
+    /// The destination's address on each relay's path.
     paths: Vec<IpAddr>,
-    source: SocketAddr,
     /// Whether relays that are cleared must be taken back here, because no relay selection does it.
     takes_back: bool,
     watched: Option<(ConnectionId, HoleWatch)>,
@@ -24,7 +23,7 @@ pub(super) struct Watchman {
 
 impl Watchman {
     pub fn new(settings: WatchmanSettings, all: &DestinationSettings, is_steered: bool) -> Self {
-        Self { settings, paths: all.paths(), source: all.source, takes_back: !is_steered, watched: None }
+        Self { settings, paths: all.paths(), takes_back: !is_steered, watched: None }
     }
 
     /// Moves paths from address `old` to `new`.
@@ -67,8 +66,9 @@ impl Watchman {
             Verdict::Exclude(relay) => drop(endpoint.withdraw_address(connection, path(relay), now)),
             Verdict::Guilty(relay) => events.push_back(DestinationEvent::Guilty(relay)),
             Verdict::Cleared(relay) if self.takes_back => {
+                let Some((_, peer)) = endpoint.addresses(connection) else { return };
                 // If the join is refused, the connection stays on its subflows.
-                let _ = endpoint.add_subflow(connection, SocketAddr::new(path(relay), 0), self.source, false, now);
+                let _ = endpoint.add_subflow(connection, SocketAddr::new(path(relay), 0), peer, false, now);
             }
             Verdict::Cleared(_) => {}
             Verdict::GiveUp { missing, silence } => {
@@ -128,7 +128,7 @@ pub(super) fn arrived(paths: &[IpAddr], stats: &ConnectionStats) -> BTreeMap<Rel
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use transport::path_manager::LocalAddress;
     use transport::{ConnectionConfig, EndpointConfig};
     use wire::Payload;
@@ -147,25 +147,29 @@ mod tests {
         events: Events,
     }
 
+    /// Returns the settings of a destination with two relays that it never calls.
+    pub(in super::super) fn settings() -> DestinationSettings {
+        let paths: [IpAddr; 2] = ["10.1.0.2", "10.1.1.2"].map(|ip| ip.parse().unwrap());
+        let relays = paths.map(|path| super::super::KnownRelay { path, control: None, calls_from: None });
+        DestinationSettings {
+            identity: Identity::from_secret([1; 32]),
+            seed: [1; 32],
+            control: ControlSettings::new(1500),
+            relays: relays.into(),
+            source: "10.0.0.1:80".parse().unwrap(),
+            source_agent: None,
+            first: Some(RelayId(0)),
+            relays_splice: false,
+            selection: None,
+            ranges: None,
+            watch: None,
+        }
+    }
+
     impl World {
         fn new() -> Self {
-            let paths: [IpAddr; 2] = ["10.1.0.2", "10.1.1.2"].map(|ip| ip.parse().unwrap());
-            let relays = paths.map(|path| super::super::KnownRelay { path, control: None, calls_from: None });
-            let watch = WatchmanSettings { watch: WatchSettings::default(), never_idle: true };
-            let all = DestinationSettings {
-                identity: Identity::from_secret([1; 32]),
-                seed: [1; 32],
-                control: ControlSettings::new(1500),
-                relays: relays.into(),
-                source: "10.0.0.1:80".parse().unwrap(),
-                source_agent: None,
-                first: Some(RelayId(0)),
-                relays_splice: false,
-                selection: None,
-                ranges: None,
-                watch: Some(watch),
-            };
-            let local_addresses = paths.map(|ip| LocalAddress { ip, backup: false }).into();
+            let (all, watch) = (settings(), WatchmanSettings { watch: WatchSettings::default(), never_idle: true });
+            let local_addresses = all.paths().into_iter().map(|ip| LocalAddress { ip, backup: false }).collect();
             let config = EndpointConfig { local_addresses, ..EndpointConfig::default() };
             let destination = Endpoint::with_seed(config, 1);
             let mut source = Endpoint::with_seed(EndpointConfig::default(), 2);
@@ -201,7 +205,7 @@ mod tests {
         /// Opens a connection over the first relay and sends a request; returns the destination's and the source's id.
         fn connect(&mut self) -> [ConnectionId; 2] {
             let local = SocketAddr::new(self.watchman.paths[0], 0);
-            let connection = self.destination.connect(local, self.watchman.source, Self::tcp(), NOW).unwrap();
+            let connection = self.destination.connect(local, settings().source, Self::tcp(), NOW).unwrap();
             self.exchange();
             self.destination.send(connection, Payload::from(vec![0; 100]), NOW).unwrap();
             self.exchange();

@@ -188,8 +188,10 @@ impl RelayAgent {
 
     fn report_delay(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let Some(ways) = &mut self.ways else { return };
-        if let Some(delay) = ways.measure(self.passage.splices(), now) {
-            self.tell(matter::DELAY, ToDestination::Delay(delay), endpoint, now);
+        match ways.measure(self.passage.splices(), now) {
+            Some(delay) => self.tell(matter::DELAY, ToDestination::Delay(delay), endpoint, now),
+            // To a new caller, an old delay would be news.
+            None => self.latest[matter::DELAY as usize] = None,
         }
     }
 }
@@ -263,5 +265,47 @@ impl Agent for RelayAgent {
     #[inline]
     fn is_in_transit(&self, segment: &Segment) -> bool {
         self.passage.is_in_transit(segment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use transport::EndpointConfig;
+    use transport::relay::RelayConfig;
+    use units::Duration;
+
+    use super::*;
+    use crate::agent::control::{AnswererSettings, ControlSettings};
+    use crate::channel::Identity;
+    use crate::channel::to_destination::Delay;
+    use crate::forwarding::hold_queue::HoldLimits;
+
+    /// A destination that calls later would take it for news.
+    #[test]
+    fn the_delay_of_subflows_that_are_gone_is_not_kept() {
+        let every = Duration::from_secs(2);
+        let control = AnswererSettings {
+            address: "10.0.0.1:40001".parse().unwrap(),
+            identity: Identity::from_secret([1; 32]),
+            serves: Vec::new(),
+            seed: [1; 32],
+            connections: ControlSettings::new(1500),
+        };
+        let (limits, relay) = (HoldLimits::of(0, every), Box::new(RelayConfig::default()));
+        let settings = RelaySettings {
+            control,
+            offers: None,
+            load: None,
+            passage: PassageSettings::Spliced { destination: Vec::new(), limits, relay },
+            lends: LendingLimits::default(),
+            reports_delay_every: Some(every),
+        };
+        let (mut agent, mut endpoint) =
+            (RelayAgent::new(settings).unwrap(), Endpoint::with_seed(EndpointConfig::default(), 1));
+        let delay = Delay { at: Instant::ZERO, delay: Duration::from_secs(20) };
+        agent.tell(matter::DELAY, ToDestination::Delay(delay), &mut endpoint, Instant::ZERO);
+        assert_eq!(agent.latest[matter::DELAY as usize], Some(ToDestination::Delay(delay)));
+        agent.handle_measurement(&Measurement::default(), &mut endpoint, Instant::ZERO + every);
+        assert_eq!(agent.latest[matter::DELAY as usize], None);
     }
 }
