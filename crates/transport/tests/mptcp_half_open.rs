@@ -2,7 +2,11 @@
 //! takes nothing from it.
 
 use transport::SubflowId;
+use units::Dsn;
+use wire::Segment;
+use wire::mptcp::{AddressId, MpFail, MptcpOption, RemoveAddr};
 
+use crate::script::mptcp::{end_stream, mapping, signal};
 use crate::script::{Script, mptcp_config as config};
 
 /// An octet below what the engine expects, which it answers at once.
@@ -57,6 +61,30 @@ fn who_answers_a_join_without_proof_learns_none_either() {
     script.expect("2: SA 0 ack 1 join");
     script.inject(&format!("2: {STRAY}"));
     script.expect("2: A 1 ack 1");
+}
+
+/// Options of such a SYN count for nothing.
+#[test]
+fn who_answers_a_join_without_proof_is_not_believed() {
+    let claims: [fn(&mut Segment); 4] = [
+        |syn| {
+            let address_ids = [AddressId(0), AddressId(1)].into_iter().collect();
+            syn.options.mptcp.push(MptcpOption::RemoveAddr(RemoveAddr { address_ids }));
+        },
+        |syn| syn.options.mptcp.push(MptcpOption::Fail(MpFail { dsn: Dsn(1) })),
+        |syn| signal(syn).mapping = Some(mapping(1, 1, 0)),
+        |syn| end_stream(syn, || 1),
+    ];
+    for add in claims {
+        let mut script = unanswered();
+        script.events.clear();
+        script.inject_with("2: S 0 mss 1000", add);
+        script.expect("2: SA 0 ack 1 join");
+        script.expect_nothing();
+        assert_eq!(script.events, []);
+        script.send(500);
+        script.expect("A 1+500 ack 1 dack 1 map 1");
+    }
 }
 
 /// What is sent once waits for the peer, although there is no other subflow to send it on.
