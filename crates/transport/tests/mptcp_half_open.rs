@@ -1,7 +1,7 @@
 //! Subflows whose other end has proved nothing yet (RFC 8684 section 3.2): it learns nothing of the connection, and
 //! takes nothing from it.
 
-use transport::SubflowId;
+use transport::{ConnectionConfig, SubflowId};
 use units::Dsn;
 use wire::Segment;
 use wire::mptcp::{AddressId, MpFail, MptcpOption, RemoveAddr};
@@ -137,6 +137,32 @@ fn what_is_sent_once_does_not_leave_in_time_wait() {
     script.inject("FA 1 ack 2 dack 1");
     script.expect("A 2 ack 2 dack 1");
     script.expect("2: A 1 ack 1 dack 1 dfin 1");
+}
+
+/// Nor does a window that opens, whether all subflows are told of it or one; and if one, then one on which the peer can
+/// still send, not one whose FINs have crossed.
+#[test]
+fn a_window_update_does_not_leave_in_time_wait() {
+    for (waiting, fin_acked) in [(6, 1), (13, 1), (6, 0)] {
+        let mut script = Script::listen(ConnectionConfig { receive_buffer_bytes: 16_000, ..config() });
+        script.inject("S 0 mss 1000 sackok mpc");
+        script.inject("A 1 ack 1 mpc");
+        script.new_flow();
+        script.inject("2: S 0 mss 1000 join");
+        script.inject("2: A 1 ack 1 join");
+        script.drain();
+        script.command(|endpoint, id, now| endpoint.remove_subflow(id, SubflowId(0), now)).unwrap();
+        script.inject(&format!("FA 1 ack {} dack 1", 1 + fin_acked));
+        for n in 0..waiting {
+            let at = 1 + 1000 * n;
+            script.inject(&format!("2: A {at}+1000 ack 1 map {at}"));
+        }
+        script.run_for(100);
+        script.drain();
+        assert_eq!(script.recv(waiting * 1000), Some(waiting * 1000));
+        let end = 1 + 1000 * waiting;
+        assert_eq!(script.drain(), [format!("2: A 1 ack {end} dack {end}")]);
+    }
 }
 
 /// RFC 8684 section 3.5: MP_FASTCLOSE contains the peer's key.
