@@ -1,6 +1,9 @@
 //! Subflows whose other end has proved nothing yet (RFC 8684 section 3.2): it learns nothing of the connection, and
 //! takes nothing from it.
 
+use std::net::SocketAddr;
+
+use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, SubflowId};
 use units::Dsn;
 use wire::Segment;
@@ -40,6 +43,35 @@ fn unanswered() -> Script {
     script.command(|endpoint, id, now| endpoint.add_subflow(id, local, remote, false, now)).unwrap();
     script.expect("2: S 0 join");
     script
+}
+
+/// Creates a connection that the engine opened, with a subflow from each of its two addresses and the peer's only one.
+fn meshed(subflows_max: usize) -> Script {
+    let mesh = ConnectionConfig { path_manager: "full-mesh".into(), subflows_max, ..config() };
+    let mut script = Script::connect(mesh);
+    script.expect("S 0 mpc");
+    let second = LocalAddress { ip: "10.0.0.3".parse().unwrap(), backup: false };
+    script.command(|endpoint, _, now| endpoint.add_local_address(second, now));
+    script.inject("SA 0 ack 1 mss 1000 sackok mpc");
+    script.expect("A 1 ack 1 mpc");
+    script.inject("A 1 ack 1 dack 1");
+    script.expect("2: S 0 join");
+    script.inject("2: SA 0 ack 1 mss 1000 join");
+    script.expect("2: A 1 ack 1 join");
+    script.inject("2: A 1 ack 1 dack 1");
+    // Long enough to be no failure.
+    script.run_for(10_000);
+    script.expect_nothing();
+    script
+}
+
+/// Somebody who has seen the token forges a join, as flow `flow`, from the peer's address and port to the engine's second
+/// address.
+fn forge(script: &mut Script, flow: u16) {
+    script.inject_with("S 0 mss 1000 join", |syn| {
+        (syn.src, syn.dst) = ("10.0.0.2:80".parse().unwrap(), SocketAddr::from(([10, 0, 0, 3], 7000 + flow)));
+    });
+    script.expect(&format!("{flow}: SA 0 ack 1 join"));
 }
 
 #[test]
@@ -163,6 +195,32 @@ fn a_window_update_does_not_leave_in_time_wait() {
         let end = 1 + 1000 * waiting;
         assert_eq!(script.drain(), [format!("2: A 1 ack {end} dack {end}")]);
     }
+}
+
+/// Joins in the peer's name, refused by the peer or still open, do not keep this side from opening its own.
+#[test]
+fn joins_of_others_are_no_failures_of_our_own() {
+    let mut script = meshed(8);
+    for flow in 3..10 {
+        forge(&mut script, flow);
+        script.inject(&format!("{flow}: R 1"));
+    }
+    forge(&mut script, 10);
+    script.inject("2: R 1");
+    script.run_for(1000);
+    let sent = script.drain();
+    assert!(sent.contains(&"11: S 0 join".to_owned()), "{sent:?}");
+}
+
+/// Such a join may take the place of a subflow that is due, but not for longer than it lasts.
+#[test]
+fn the_place_of_a_join_that_proved_nothing_is_used_again() {
+    let mut script = meshed(2);
+    script.inject("2: R 1");
+    forge(&mut script, 3);
+    script.run_for(10_000);
+    let sent = script.drain();
+    assert_eq!(sent.last().unwrap(), "4: S 0 join");
 }
 
 /// RFC 8684 section 3.5: MP_FASTCLOSE contains the peer's key.
