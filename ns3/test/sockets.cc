@@ -310,6 +310,23 @@ CASE(applications_that_ask_for_room_hear_of_it)
     EXPECT_OF(receiver.received, ==, 20'000'000U);
 }
 
+CASE(applications_hear_of_room_when_octets_leave_that_waited)
+{
+    // Less than a full segment, for which Nagle's algorithm would wait.
+    const char* const settings = R"({"unsent_max_bytes": 1400, "nagle": false})";
+    Config::SetDefault("anabranch::Socket::Settings", StringValue(settings));
+    Network network{{"10Mbps", "50ms"}};
+    anabranch::Install(network.hosts);
+    Receiver receiver{NewSocket(network, 1)};
+    receiver.Listen(test::PORT);
+    uint64_t left = 2'000'000;
+    const Ptr<ns3::Socket> socket = NewSocket(network, 0);
+    socket->SetSendCallback(MakeBoundCallback(&FillRoom, &left));
+    socket->Connect(Service(network));
+    RunFor(5);
+    EXPECT_OF(receiver.received, ==, 2'000'000U);
+}
+
 CASE(calls_before_the_connection_is_open_are_done_then)
 {
     for (const bool closes : {false, true}) {
