@@ -361,6 +361,32 @@ CASE(a_socket_whose_connection_was_refused_may_try_again)
     EXPECT_OF(receiver.received, ==, 1000U);
 }
 
+namespace {
+
+// Counts the windows that begin.
+void CountFirst(int* first, uint16_t, uint64_t before, uint64_t)
+{
+    *first += before == 0;
+}
+
+} // namespace
+
+CASE(each_attempt_to_connect_has_windows_of_its_own)
+{
+    Network network{{"10Mbps", "10ms"}};
+    anabranch::Install(network.hosts);
+    Sender sender{NewSocket(network, 0), 1000};
+    int first = 0;
+    EXPECT(sender.socket->TraceConnectWithoutContext("CongestionWindow", MakeBoundCallback(&CountFirst, &first)));
+    sender.Connect(Service(network));
+    RunFor(1);
+    EXPECT_OF(first, ==, 1);
+    sender.Connect(Service(network));
+    RunFor(1);
+    EXPECT_OF(sender.failures, ==, 2);
+    EXPECT_OF(first, ==, 2);
+}
+
 CASE(sockets_outlive_the_simulation)
 {
     Network network{{"10Mbps", "10ms"}};
