@@ -336,7 +336,7 @@ IpL4Protocol::RxStatus Host::Take(const Packet& packet, const Header& header)
     const std::vector<uint8_t> octets = IpOctets(packet, header);
     const AnabranchStatus status = anabranch_handle_packet(receiver, octets.data(), octets.size(), NowNs());
     if (const uint64_t connection = subflows.ConnectionOf(OfReceived(header, packet)))
-        heard.insert(connection);
+        mayHaveRoom.insert(connection);
     Wake();
     if (status == ANABRANCH_STATUS_MALFORMED_PACKET) {
         NS_LOG_LOGIC("dropped a packet from " << header.GetSource() << ": " << anabranch_last_error());
@@ -473,8 +473,7 @@ void Host::Tag(Ptr<Packet> packet, const typename Family::Header& header)
     Marks marks = Family::MarksOf(header);
     if (const Ptr<Socket> socket = SocketOf(subflow, IsSyn(*packet))) {
         marks = socket->MarksOf(marks, Family::IS_IPV6);
-        if (socket->TracesWindows())
-            traced.insert(subflows.ConnectionOf(subflow));
+        mayHaveRoom.insert(subflows.ConnectionOf(subflow));
         if (const uint8_t priority = socket->GetPriority()) {
             SocketPriorityTag tag;
             tag.SetPriority(priority);
@@ -536,7 +535,7 @@ bool Host::HearAgent()
 bool Host::OfferRoom()
 {
     std::set<uint64_t> asked;
-    asked.swap(heard);
+    asked.swap(mayHaveRoom);
     bool any = false;
     for (const uint64_t connection : asked) {
         const auto found = connections.find(connection);

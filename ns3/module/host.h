@@ -68,7 +68,7 @@ public:
     void Wake();
     void AddConnection(uint64_t connection, ns3::Ptr<Socket> socket);
     // The send buffer of a connection may have more room.
-    void NoteRoom(uint64_t connection) { heard.insert(connection); }
+    void NoteRoom(uint64_t connection) { mayHaveRoom.insert(connection); }
     void AddListener(uint64_t listener, ns3::Ptr<Socket> socket);
     void RemoveListener(uint64_t listener);
     // See Socket.
@@ -143,8 +143,9 @@ private:
     std::map<uint64_t, ns3::Ptr<Socket>> connections;
     std::map<uint64_t, ns3::Ptr<Socket>> listeners;
     Subflows subflows;
-    // Connections whose send buffers may have more room, because a packet arrived or a setting changed.
-    std::set<uint64_t> heard;
+    // Connections whose sockets may have more room, because a packet came or went, or a setting changed: what has been
+    // sent no longer counts as unsent.
+    std::set<uint64_t> mayHaveRoom;
     // Connections whose windows somebody traces, and for which a packet came or went: these change windows.
     std::set<uint64_t> traced;
     std::vector<uint8_t> buffer;

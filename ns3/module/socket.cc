@@ -681,6 +681,7 @@ void Socket::HandleClosed(AnabranchCloseReason reason)
     if (!isConnected) {
         // It may try again.
         connection = 0;
+        windows = {{0, 0}};
         isOver = false;
         lastError = ERROR_NOTCONN;
         NotifyConnectionFailed();

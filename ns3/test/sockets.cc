@@ -310,6 +310,23 @@ CASE(applications_that_ask_for_room_hear_of_it)
     EXPECT_OF(receiver.received, ==, 20'000'000U);
 }
 
+CASE(applications_hear_of_room_when_octets_leave_that_waited)
+{
+    // Less than a full segment, for which Nagle's algorithm would wait.
+    const char* const settings = R"({"unsent_max_bytes": 1400, "nagle": false})";
+    Config::SetDefault("anabranch::Socket::Settings", StringValue(settings));
+    Network network{{"10Mbps", "50ms"}};
+    anabranch::Install(network.hosts);
+    Receiver receiver{NewSocket(network, 1)};
+    receiver.Listen(test::PORT);
+    uint64_t left = 2'000'000;
+    const Ptr<ns3::Socket> socket = NewSocket(network, 0);
+    socket->SetSendCallback(MakeBoundCallback(&FillRoom, &left));
+    socket->Connect(Service(network));
+    RunFor(5);
+    EXPECT_OF(receiver.received, ==, 2'000'000U);
+}
+
 CASE(calls_before_the_connection_is_open_are_done_then)
 {
     for (const bool closes : {false, true}) {
@@ -342,6 +359,32 @@ CASE(a_socket_whose_connection_was_refused_may_try_again)
     sender.Connect(Service(network));
     RunFor(10);
     EXPECT_OF(receiver.received, ==, 1000U);
+}
+
+namespace {
+
+// Counts the windows that begin.
+void CountFirst(int* first, uint16_t, uint64_t before, uint64_t)
+{
+    *first += before == 0;
+}
+
+} // namespace
+
+CASE(each_attempt_to_connect_has_windows_of_its_own)
+{
+    Network network{{"10Mbps", "10ms"}};
+    anabranch::Install(network.hosts);
+    Sender sender{NewSocket(network, 0), 1000};
+    int first = 0;
+    EXPECT(sender.socket->TraceConnectWithoutContext("CongestionWindow", MakeBoundCallback(&CountFirst, &first)));
+    sender.Connect(Service(network));
+    RunFor(1);
+    EXPECT_OF(first, ==, 1);
+    sender.Connect(Service(network));
+    RunFor(1);
+    EXPECT_OF(sender.failures, ==, 2);
+    EXPECT_OF(first, ==, 2);
 }
 
 CASE(sockets_outlive_the_simulation)

@@ -3,8 +3,9 @@
 
 use transport::error::{CloseReason, ConnectionError};
 use transport::{ConnectionConfig, Event};
-use units::Duration;
-use wire::mptcp::{MpFastclose, MptcpOption};
+use units::{Dsn, Duration};
+use wire::Segment;
+use wire::mptcp::{MpFail, MpFastclose, MptcpOption};
 
 use crate::script::{self, Script, mptcp_config as config};
 
@@ -356,5 +357,25 @@ fn nothing_follows_the_end_of_a_connection() {
         assert!(after.is_empty(), "{after:?}");
         let received = script.command(|endpoint, id, now| endpoint.recv(id, 1000, now));
         assert_eq!(received, Err(ConnectionError::Closed(CloseReason::Fastclose)));
+    }
+}
+
+/// Nor does a fallback follow the ends of both streams, whatever the peer says.
+#[test]
+fn a_connection_that_has_ended_does_not_fall_back() {
+    let claims: [fn(&mut Segment); 2] = [
+        |ack| ack.options.mptcp.push(MptcpOption::Fail(MpFail { dsn: Dsn(1) })),
+        |ack| script::mptcp::signal(ack).mapping = Some(script::mptcp::mapping(2, 1, 0)),
+    ];
+    for add in claims {
+        let mut script = Script::accepted();
+        script.shutdown();
+        script.inject("A 1 ack 1 dack 2 dfin 1");
+        assert_eq!(script.closed(), Some(CloseReason::Finished));
+        script.events.clear();
+        script.inject_with("A 1 ack 1 dack 2", add);
+        assert_eq!(script.events, []);
+        let stats = script.command(|endpoint, id, _| endpoint.stats(id)).unwrap();
+        assert_eq!((stats.mptcp, stats.fell_back), (true, false));
     }
 }

@@ -444,7 +444,7 @@ impl Connection {
         let subflows: Vec<_> = self
             .subflows
             .iter()
-            .filter(|subflow| !subflow.is_finished())
+            .filter(|subflow| !subflow.is_finished() && !subflow.is_peers_attempt())
             .map(|subflow| (subflow.local(), subflow.remote()))
             .collect();
         let view = PathManagerView {

@@ -88,6 +88,10 @@ impl Connection {
         } else if let Handshake::JoinUnconfirmed(_) = self.subflows[id].handshake {
             self.confirm_join(id, host, now);
         }
+        if !self.subflows[id].is_proven() {
+            // A SYN without ACK has answered our join (RFC 9293 figure 8).
+            return;
+        }
         self.on_ack(id, &arrival.ack, now);
         let mut acked_bytes = arrival.ack.acked_payload_bytes;
         if self.lacks_expected_option(id, segment, had_payload, arrival) {

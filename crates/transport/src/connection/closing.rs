@@ -4,7 +4,7 @@ use units::{Duration, Instant};
 use wire::mptcp::{MpFastclose, MptcpOption};
 
 use super::Connection;
-use super::subflow::{Handshake, RESET_WAIT, SUBFLOW_WAIT, Subflow};
+use super::subflow::{RESET_WAIT, SUBFLOW_WAIT, Subflow};
 use crate::SubflowId;
 use crate::control_loop::ControlledPaths;
 use crate::error::{CloseReason, ConnectionError};
@@ -262,12 +262,12 @@ impl Connection {
         let (local, remote) = (subflow.local(), subflow.remote());
         let reason = subflow.close_reason.unwrap_or(CloseReason::Finished);
         let admitted = subflow.admitted;
-        let is_peers = matches!(subflow.handshake, Handshake::InitialAccepted | Handshake::JoinAccepted { .. });
+        let is_known = admitted || !subflow.is_peers_attempt();
         self.govern_no_more(id);
         if admitted {
             self.with_paths(id, |congestion, paths| congestion.subflow_removed(id, paths));
         }
-        if admitted || !is_peers {
+        if is_known {
             host.events.push_back(Event::SubflowClosed { connection: self.id, subflow: id, reason });
         }
         if self.is_closed() {
@@ -285,8 +285,11 @@ impl Connection {
         if self.is_fully_established() && !self.is_closed() {
             let on_request =
                 matches!(reason, CloseReason::Finished | CloseReason::Aborted | CloseReason::AddressWithdrawn);
-            let failed = !on_request;
-            self.tell_path_manager(&PathEvent::SubflowClosed { id, local, remote, failed }, host, now);
+            let event = match is_known {
+                true => PathEvent::SubflowClosed { id, local, remote, failed: !on_request },
+                false => PathEvent::PlaceFreed,
+            };
+            self.tell_path_manager(&event, host, now);
         }
     }
 

@@ -230,11 +230,14 @@ impl Connection {
         if opened < threshold.max(1) {
             return false;
         }
-        let ready = self.subflows.iter_mut().filter(|subflow| subflow.established_at.is_some());
+        // Where both sides have ended, the peer may read no more.
+        let ready =
+            self.subflows.iter_mut().filter(|subflow| subflow.established_at.is_some() && !subflow.is_finished());
         if promised < threshold {
             // Other subflows of the peer may be blocked by the window they last received.
             ready.for_each(|subflow| subflow.tcb.demand_ack());
-        } else if let Some(subflow) = ready.min_by_key(|subflow| subflow.is_stale()) {
+        } else if let Some(subflow) = ready.min_by_key(|subflow| (subflow.is_stale(), !subflow.tcb.state.can_receive()))
+        {
             subflow.tcb.demand_ack();
         }
         true

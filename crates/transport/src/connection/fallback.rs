@@ -55,9 +55,9 @@ impl Connection {
             && taken == low_u32(received)
     }
 
-    /// Continues as plain TCP; the caller has checked [`Self::streams_coincide`].
+    /// Continues as plain TCP, unless both streams have ended; the caller has checked [`Self::streams_coincide`].
     pub(super) fn fall_back(&mut self, host: &mut Host, now: Instant) {
-        if !self.is_mptcp() {
+        if !self.is_mptcp() || self.is_closed() {
             return;
         }
         host.release_token(self.local_token(), self.id.slot);
@@ -198,6 +198,9 @@ impl Connection {
     /// announce it. With several, the peer resets the subflow. A peer that does not has fallen back, whatever became of
     /// pending joins: we follow it, or the next data on the subflow would have no place.
     pub(super) fn on_fail(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
+        if self.is_closed() {
+            return;
+        }
         let failed_at = self.data_ack();
         if self.streams_coincide() {
             self.report_failure(id, failed_at);
@@ -211,6 +214,9 @@ impl Connection {
 
     /// The peer has fallen back.
     pub(super) fn on_infinite_mapping(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
+        if self.is_closed() {
+            return;
+        }
         if self.streams_coincide() {
             self.fall_back(host, now);
         } else {

@@ -85,7 +85,7 @@ impl Connection {
         if self.watch.is_on() {
             subflow.tcb.watch = self.watch.of_subflow(subflow.id);
             let (local, remote, backup) = (subflow.local(), subflow.remote(), subflow.is_backup());
-            let by_peer = matches!(subflow.handshake, Handshake::InitialAccepted | Handshake::JoinAccepted { .. });
+            let by_peer = subflow.is_peers_attempt();
             self.watch.tell_of(subflow.id, || Occurrence::SubflowBegun { local, remote, by_peer, backup });
         }
         self.subflows.insert(subflow);

@@ -153,6 +153,11 @@ impl Subflow {
         !matches!(self.handshake, Handshake::Join { .. } | Handshake::JoinAccepted { .. })
     }
 
+    /// Whether the peer, or somebody in its place, has begun it and has not completed the handshake.
+    pub(crate) fn is_peers_attempt(&self) -> bool {
+        matches!(self.handshake, Handshake::InitialAccepted | Handshake::JoinAccepted { .. })
+    }
+
     /// Whether data may be sent on it.
     pub(crate) fn is_usable(&self) -> bool {
         matches!(self.handshake, Handshake::Complete) && !self.closing && self.tcb.state.can_send()

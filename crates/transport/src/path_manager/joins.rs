@@ -123,7 +123,7 @@ impl Initiator {
                 self.first_local = self.first_local.filter(|first| *first != ip);
             }
             PathEvent::Woken => self.tick(),
-            PathEvent::ConnectionEstablished { .. } | PathEvent::AddressWithdrawn { .. } => {}
+            PathEvent::ConnectionEstablished { .. } | PathEvent::AddressWithdrawn { .. } | PathEvent::PlaceFreed => {}
         }
         let locals = self.locals(view);
         // Drop the setbacks of removed addresses, or a peer's announcements could pile them up.

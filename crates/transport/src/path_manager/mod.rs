@@ -65,7 +65,7 @@ pub enum PathEvent {
         /// The peer's address and port.
         remote: SocketAddr,
     },
-    /// A subflow ended, or an attempt to open one failed.
+    /// A subflow ended, or an attempt of this side to open one failed.
     SubflowClosed {
         /// Identifier of the subflow.
         id: SubflowId,
@@ -76,6 +76,9 @@ pub enum PathEvent {
         /// Whether it ended with an error instead of on request.
         failed: bool,
     },
+    /// A join that proved nothing has ended and given back its place among [`PathManagerView::subflows_left`]. It says
+    /// nothing about a path: anyone who has seen the token can begin joins, with forged addresses.
+    PlaceFreed,
     /// The time requested with [`PathCommand::WakeAfter`] has come.
     Woken,
 }
@@ -135,7 +138,7 @@ pub struct PathManagerView<'a> {
     pub local_addresses: &'a [LocalAddress],
     /// Addresses that the peer announced and has not withdrawn, and that of the first subflow (identifier 0).
     pub remote_addresses: &'a [(AddressId, SocketAddr)],
-    /// Open subflows and attempts: this side, then the peer.
+    /// Open subflows and this side's attempts: this side, then the peer.
     pub subflows: &'a [(SocketAddr, SocketAddr)],
     /// Number of subflows that the limit still allows.
     pub subflows_left: usize,

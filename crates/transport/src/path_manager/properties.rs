@@ -18,6 +18,7 @@ enum Happening {
     LocalRemoved(u8),
     Established(u8, u8),
     Closed(u8, u8, bool),
+    PlaceFreed,
     Woken,
 }
 
@@ -30,6 +31,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         from.clone().prop_map(Happening::LocalRemoved),
         (from.clone(), to.clone()).prop_map(|(from, to)| Happening::Established(from, to)),
         (from, to, any::<bool>()).prop_map(|(from, to, failed)| Happening::Closed(from, to, failed)),
+        Just(Happening::PlaceFreed),
         Just(Happening::Woken),
     ]
 }
@@ -46,6 +48,7 @@ fn apply(happening: &Happening, world: &mut World) -> Vec<PathCommand> {
         Happening::LocalRemoved(from) => world.handle(PathEvent::LocalAddressRemoved(ip(from))),
         Happening::Established(from, to) => world.established(from, to),
         Happening::Closed(from, to, failed) => world.handle(closed(from, to, failed)),
+        Happening::PlaceFreed => world.handle(PathEvent::PlaceFreed),
         Happening::Woken => world.handle(PathEvent::Woken),
     }
 }
