@@ -632,6 +632,13 @@ impl Tcb {
         self.pacer.is_on()
     }
 
+    /// Returns the octets of payload that may leave as one super-segment: `offload_max`, and with a pace no more than it
+    /// allows at once. The driver sends all packets of a super-segment together.
+    #[inline]
+    pub(crate) fn super_segment_max(&self, offload_max: u32) -> u32 {
+        self.pacer.quantum(self.payload_max()).map_or(offload_max, |quantum| quantum.min(offload_max))
+    }
+
     /// Whether the next segment must wait for its departure time, for which it then sets a timer.
     pub(crate) fn waits_for_pace(&mut self, now: Instant) -> bool {
         let until = self.pacer.wait_until(now);
