@@ -63,6 +63,34 @@ fn options_are_paid_for_by_data() {
     assert!(script.expect("A 1+1000 ack 1").options.timestamps.is_none());
 }
 
+/// RFC 3522: only the retransmission that began the recovery is judged. Here this was a tail loss probe, which repaired
+/// a loss. A later retransmission in the same recovery was needless, which changes nothing about that loss.
+#[test]
+fn a_needless_retransmission_does_not_undo_the_loss_of_a_tail() {
+    let config = ConnectionConfig { timestamps: true, mtu: 1052, ..config() };
+    let mut script = Script::established(config, "mss 1012 sackok ts 5000 0");
+    let stamp = |segment: wire::Segment| segment.options.timestamps.unwrap().value;
+    let hear = |script: &mut Script, at, text: &str, echo| {
+        script.run_until(at);
+        script.inject_with(text, |ack| ack.options.timestamps.as_mut().unwrap().echo = echo);
+    };
+    script.send(1000);
+    script.expect("A 1+1000 ack 1");
+    let probe = stamp(script.expect_at(400, "A 1+1000 ack 1"));
+    script.run_until(450);
+    script.send(4000);
+    let data = stamp(script.expect("A 1001+1000 ack 1"));
+    assert_eq!(script.drain().len(), 3);
+    hear(&mut script, 500, "A 1 ack 1001 ts 5001 0", probe);
+    hear(&mut script, 550, "A 1 ack 2001 ts 5002 0", data);
+    let ssthresh = script.stats().ssthresh_bytes;
+    assert!(ssthresh < 10_000 && script.stats().congestion_events == 1, "{ssthresh}");
+    hear(&mut script, 551, "A 1 ack 2001 ts 5003 0 sack 3001-4001", data);
+    script.expect("A 2001+1000 ack 1");
+    hear(&mut script, 552, "A 1 ack 4001 ts 5004 0", data);
+    assert_eq!(script.stats().ssthresh_bytes, ssthresh);
+}
+
 /// Section 4: the echo shows which transmission is answered, so even a retransmission gives a sample, which ends the
 /// back-off: SRTT 100, RTTVAR 3/4 * 50 = 37.5, so RTO is back at 100 + 200 ms.
 #[test]

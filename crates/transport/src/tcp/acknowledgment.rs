@@ -489,7 +489,9 @@ impl Tcb {
     pub(crate) fn begin_recovery(&mut self, ssthresh: u64, outcome: &AckOutcome) {
         self.counters.congestion_events += 1;
         let is_echo = outcome.congestion == Some(CongestionSignal::EcnEcho);
-        self.eifel = if is_echo { Eifel::Idle } else { Eifel::Armed };
+        // A probe that was the repair is past: a later retransmission says nothing about its loss (RFC 3522 section 3.2).
+        let repair_follows = !is_echo && self.board.waits_for_resend();
+        self.eifel = if repair_follows { Eifel::Armed } else { Eifel::Idle };
         self.note_reduction();
         if is_echo {
             self.window.answer_mark(self.snd_nxt, ssthresh, self.board.outstanding());
