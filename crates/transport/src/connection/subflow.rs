@@ -415,6 +415,7 @@ impl Subflow {
             rtt_sum: self.tcb.rtt().sum(),
             rtt_samples: self.tcb.rtt().samples(),
             in_recovery: window.is_repairing(),
+            answers_mark: window.in_recovery() && !window.is_repairing(),
             sent_segments: counters.sent_segments,
             sent_bytes: counters.sent_bytes,
             retransmitted_bytes: counters.retransmitted_bytes,
