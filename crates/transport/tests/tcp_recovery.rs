@@ -214,8 +214,8 @@ fn a_hole_is_no_round_trip() {
     assert_eq!((script.stats().timeouts, script.stats().srtt), (2, before));
 }
 
-/// RFC 8985 section 6.2 step 3: only newly delivered data can show reordering. What was SACKed before two time-outs in a
-/// row had arrived long ago, so three SACKs are still enough.
+/// RFC 8985 section 6.2 step 3: only newly delivered data can show reordering. What was SACKed before two time-outs in
+/// a row had arrived long ago, so three SACKs are still enough.
 #[test]
 fn discarded_sacks_show_no_reordering() {
     let config =
