@@ -1,4 +1,4 @@
-//! The rules of TCP that RFC 8684 changes for segments with its options. [`crate::tcp`] asks here and knows no option
+//! The rule of TCP that RFC 8684 changes for segments with its options. [`crate::tcp`] asks here and knows no option
 //! itself.
 
 use wire::Segment;
@@ -8,10 +8,4 @@ use wire::mptcp::MptcpOption;
 /// previous ACK, it therefore does not indicate congestion (RFC 5681 section 2).
 pub(crate) fn speaks_for_itself(segment: &Segment) -> bool {
     !segment.options.mptcp.iter().all(|option| matches!(option, MptcpOption::Dss(_)))
-}
-
-/// RFC 8684 section 3.4.1: the announcement of an IPv6 address with its port leaves no room for timestamps, which TCP
-/// otherwise requires once they are agreed on (RFC 7323 section 3.2).
-pub(crate) fn may_lack_timestamps(segment: &Segment) -> bool {
-    segment.options.mptcp.iter().any(|option| matches!(option, MptcpOption::AddAddr(_)))
 }

@@ -120,6 +120,9 @@ pub struct SubflowStats {
     pub rtt_samples: u64,
     /// Whether the subflow is repairing a loss.
     pub in_recovery: bool,
+    /// Whether the window is reduced for a mark (ECN) alone. As during a repair, [`crate::Endpoint::cut_window`] then
+    /// changes nothing.
+    pub answers_mark: bool,
     /// Segments sent with data, including retransmissions.
     pub sent_segments: u64,
     /// Payload octets sent for the first time.
@@ -171,6 +174,7 @@ impl SubflowStats {
             rtt_sum: Duration::ZERO,
             rtt_samples: 0,
             in_recovery: false,
+            answers_mark: false,
             sent_segments: 0,
             sent_bytes: 0,
             retransmitted_bytes: 0,

@@ -12,8 +12,12 @@ fn config() -> ConnectionConfig {
 }
 
 fn over_two_paths(seed: u64) -> (Pair, ConnectionId, ConnectionId) {
-    let mut pair = Pair::new(&[10, 25], config(), seed);
-    let (client, server) = pair.establish(config());
+    over_two_paths_with(config(), seed)
+}
+
+fn over_two_paths_with(config: ConnectionConfig, seed: u64) -> (Pair, ConnectionId, ConnectionId) {
+    let mut pair = Pair::new(&[10, 25], config.clone(), seed);
+    let (client, server) = pair.establish(config);
     pair.client.add_subflow(client, client_address(1), server_address(0), false, pair.now).unwrap();
     pair.run_for(Duration::from_secs(1));
     (pair, client, server)
@@ -62,6 +66,15 @@ fn controllers_and_schedulers_change_in_the_middle_of_a_transfer() {
     }
 }
 
+/// Sends a little data at a time, 200 kB in all: BBR believes that the path is slow.
+fn trickle(pair: &mut Pair, client: ConnectionId, server: ConnectionId) {
+    for n in 0..200 {
+        pair.client.send(client, pattern(n * 1000, 1000), pair.now).unwrap();
+        pair.run_for(Duration::from_millis(50));
+        let _ = pair.server.recv(server, usize::MAX, pair.now);
+    }
+}
+
 /// A controller that does not pace is not limited by the pace of its predecessor.
 #[test]
 fn the_pace_goes_with_its_controller() {
@@ -72,12 +85,7 @@ fn the_pace_goes_with_its_controller() {
             pair.client.change(client, &SettingsChange { congestion, ..SettingsChange::default() }, pair.now).unwrap();
         };
         switch(&mut pair, "bbr");
-        // A little data at a time: BBR believes that the path is slow.
-        for n in 0..200 {
-            pair.client.send(client, pattern(n * 1000, 1000), pair.now).unwrap();
-            pair.run_for(Duration::from_millis(50));
-            let _ = pair.server.recv(server, usize::MAX, pair.now);
-        }
+        trickle(&mut pair, client, server);
         after.into_iter().for_each(|name| switch(&mut pair, name));
         pair.log = Some(Vec::new());
         pair.client.send(client, pattern(200_000, 14_000), pair.now).unwrap();
@@ -86,6 +94,22 @@ fn the_pace_goes_with_its_controller() {
     };
     let (free, paced) = (burst(Some("lia")), burst(None));
     assert!(free >= 2 * paced, "{free} segments leave at once, and {paced} when paced, with the same windows");
+}
+
+/// The driver cuts super-segments, but all their packets leave at once: with a pace they are no longer than the pace
+/// allows in a moment.
+#[test]
+fn a_paced_subflow_sends_no_long_super_segments() {
+    let config = ConnectionConfig { congestion: ControllerSpec::named("bbr"), offload_max_bytes: 65_000, ..config() };
+    let (mut pair, client, server) = over_two_paths_with(config, 4);
+    trickle(&mut pair, client, server);
+    pair.log = Some(Vec::new());
+    pair.client.send(client, pattern(200_000, 14_000), pair.now).unwrap();
+    pair.run_for(Duration::ZERO);
+    let mss = pair.client.mss(client, SubflowId(0)).unwrap();
+    let sent = pair.logged(|side, segment| side == Side::Client && !segment.payload.is_empty());
+    let longest = sent.iter().map(|segment| segment.payload.len()).max();
+    assert!(longest.is_some_and(|bytes| bytes <= 2 * mss as usize), "{longest:?} octets, in packets of {mss}");
 }
 
 #[test]

@@ -214,6 +214,30 @@ fn a_hole_is_no_round_trip() {
     assert_eq!((script.stats().timeouts, script.stats().srtt), (2, before));
 }
 
+/// RFC 8985 section 6.2 step 3: only newly delivered data can show reordering. What was SACKed before two time-outs in
+/// a row had arrived long ago, so three SACKs are still enough.
+#[test]
+fn discarded_sacks_show_no_reordering() {
+    let config =
+        ConnectionConfig { congestion: ControllerSpec::named("newreno"), initial_window_segments: 50, ..config() };
+    let mut script = Script::established(config, "mss 1000 sackok");
+    script.send(50_000);
+    assert_eq!(script.drain().len(), 50);
+    script.run_until(200);
+    script.inject("A 1 ack 1 sack 1001-50001");
+    script.run_until(1200);
+    assert_eq!((script.drain().len(), script.stats().timeouts), (3, 2));
+    script.send(50_000);
+    script.inject("A 1 ack 50001");
+    assert_eq!(script.drain(), ["A 50001+1000 ack 1", "A 51001+1000 ack 1"]);
+    script.run_until(1300);
+    script.inject("A 1 ack 52001");
+    assert_eq!(script.drain().len(), 4);
+    script.run_until(1400);
+    script.inject("A 1 ack 52001 sack 53001-56001");
+    script.expect("A 52001+1000 ack 1");
+}
+
 /// RFC 5681 section 3.1: a window that limits retransmissions grows like one that limits new data, even if the original
 /// transmission had not filled it. Of 20 segments the last three arrive, the data sent in recovery are lost, and the
 /// time-out halves the remaining window.

@@ -1,6 +1,7 @@
 //! Timestamps (RFC 7323).
 
 use transport::ConnectionConfig;
+use transport::congestion::ControllerSpec;
 
 use crate::script::{Script, config};
 
@@ -9,8 +10,8 @@ fn stamped() -> Script {
     Script::established(config, "mss 1000 sackok ts 5000 0")
 }
 
-/// Section 5.3, R1: a timestamp older than TS.Recent is dropped and answered. Section 3.2: a segment without timestamps
-/// is dropped silently; a RST needs none.
+/// Section 5.3, R1: a timestamp older than TS.Recent is dropped and answered. A segment whose timestamps a network has
+/// removed passes, and leaves TS.Recent as it is; a RST needs none.
 #[test]
 fn old_duplicates_are_kept_out() {
     let mut script = stamped();
@@ -19,9 +20,12 @@ fn old_duplicates_are_kept_out() {
     script.inject("A 101+100 ack 1 ts 5009 0");
     script.expect("A 1 ack 101");
     script.inject("A 101+100 ack 1");
-    script.expect_nothing();
-    assert_eq!(script.recv(1000), Some(100));
-    script.inject("R 101");
+    script.run_for(200);
+    assert_eq!(script.expect("A 1 ack 201").options.timestamps.unwrap().echo, 5010);
+    script.inject("A 201+100 ack 1 ts 5009 0");
+    script.expect("A 1 ack 201");
+    assert_eq!(script.recv(1000), Some(200));
+    script.inject("R 201");
     assert_eq!(script.state(), "CLOSED");
 }
 
@@ -61,6 +65,71 @@ fn options_are_paid_for_by_data() {
     let mut script = Script::established(without, "mss 1000");
     script.send(1500);
     assert!(script.expect("A 1+1000 ack 1").options.timestamps.is_none());
+}
+
+/// The network removes the timestamps of the SYN/ACK: the peer has not agreed to any, and sends none.
+#[test]
+fn a_peer_that_has_not_heard_of_them_is_served() {
+    let mut script = Script::listen(ConnectionConfig { timestamps: true, ..config() });
+    script.inject("S 0 mss 1000 ts 5000 0");
+    assert!(script.expect("SA 0 ack 1").options.timestamps.is_some());
+    script.inject("A 1 ack 1");
+    assert_eq!(script.state(), "ESTABLISHED");
+    script.inject("A 1+100 ack 1");
+    assert!(script.expect("A 1 ack 101").options.timestamps.is_some(), "section 3.2: for the whole connection");
+}
+
+/// Section 4.3: a receiver echoes the segment that the ACK answers. If the network has removed the timestamps of our
+/// data, it goes on echoing the SYN. This is no round-trip time, and does not show that the original has arrived.
+#[test]
+fn an_echo_from_before_the_data_tells_nothing() {
+    let congestion = ControllerSpec::named("newreno");
+    let config = ConnectionConfig { timestamps: true, mtu: 1052, congestion, ..config() };
+    let mut script = Script::established(config, "mss 1012 sackok ts 5000 0");
+    script.send(30_000);
+    let data = script.expect("A 1+1000 ack 1").options.timestamps.unwrap().value;
+    let hear = |script: &mut Script, text: &str| {
+        script.inject_with(text, |ack| ack.options.timestamps.as_mut().unwrap().echo = data.wrapping_sub(100));
+        script.drain()
+    };
+    script.run_until(200);
+    hear(&mut script, "A 1 ack 2001 ts 5001 0");
+    script.run_until(210);
+    assert!(hear(&mut script, "A 1 ack 2001 ts 5001 0 sack 3001-6001").contains(&"A 2001+1000 ack 1".into()));
+    let before = script.stats();
+    assert!(before.ssthresh_bytes < 10_000 && before.in_recovery);
+    script.run_until(310);
+    hear(&mut script, "A 1 ack 6001 ts 5002 0");
+    let after = script.stats();
+    assert_eq!((after.ssthresh_bytes, after.srtt, after.in_recovery), (before.ssthresh_bytes, before.srtt, true));
+}
+
+/// RFC 3522: only the retransmission that began the recovery is judged. Here this was a tail loss probe, which repaired
+/// a loss. A later retransmission in the same recovery was needless, which changes nothing about that loss.
+#[test]
+fn a_needless_retransmission_does_not_undo_the_loss_of_a_tail() {
+    let config = ConnectionConfig { timestamps: true, mtu: 1052, ..config() };
+    let mut script = Script::established(config, "mss 1012 sackok ts 5000 0");
+    let stamp = |segment: wire::Segment| segment.options.timestamps.unwrap().value;
+    let hear = |script: &mut Script, at, text: &str, echo| {
+        script.run_until(at);
+        script.inject_with(text, |ack| ack.options.timestamps.as_mut().unwrap().echo = echo);
+    };
+    script.send(1000);
+    script.expect("A 1+1000 ack 1");
+    let probe = stamp(script.expect_at(400, "A 1+1000 ack 1"));
+    script.run_until(450);
+    script.send(4000);
+    let data = stamp(script.expect("A 1001+1000 ack 1"));
+    assert_eq!(script.drain().len(), 3);
+    hear(&mut script, 500, "A 1 ack 1001 ts 5001 0", probe);
+    hear(&mut script, 550, "A 1 ack 2001 ts 5002 0", data);
+    let ssthresh = script.stats().ssthresh_bytes;
+    assert!(ssthresh < 10_000 && script.stats().congestion_events == 1, "{ssthresh}");
+    hear(&mut script, 551, "A 1 ack 2001 ts 5003 0 sack 3001-4001", data);
+    script.expect("A 2001+1000 ack 1");
+    hear(&mut script, 552, "A 1 ack 4001 ts 5004 0", data);
+    assert_eq!(script.stats().ssthresh_bytes, ssthresh);
 }
 
 /// Section 4: the echo shows which transmission is answered, so even a retransmission gives a sample, which ends the

@@ -3,7 +3,7 @@
 use transport::{ConnectionConfig, Event};
 use units::Duration;
 
-use crate::pair::{Pair, Side, assert_pattern};
+use crate::pair::{Pair, Side, assert_pattern, change, is_syn, is_syn_ack};
 
 const MEGABYTE: u64 = 1 << 20;
 
@@ -49,5 +49,30 @@ fn losses_are_repaired() {
             assert_pattern(&pair.transfer(Side::Server, server, client, 3 * MEGABYTE), 3 * MEGABYTE);
             assert_pattern(&pair.transfer(Side::Client, client, server, MEGABYTE), MEGABYTE);
         }
+    }
+}
+
+/// A network removes timestamps: from the SYN/ACK, or from everything, in one direction or both, after the connection
+/// SYNs. Nothing stands still, and losses are repaired.
+#[test]
+fn timestamps_that_a_network_removes_are_not_missed() {
+    let sides: [&[Side]; 3] = [&[Side::Client], &[Side::Server], &[Side::Client, Side::Server]];
+    for (seed, (on_syn_ack, sides)) in
+        [(true, sides[1]), (false, sides[0]), (false, sides[1]), (false, sides[2])].into_iter().enumerate()
+    {
+        let config = ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() };
+        let mut pair = Pair::new(&[10], config.clone(), seed as u64);
+        pair.interfere = change(move |side, segment| {
+            if sides.contains(&side) && is_syn_ack(segment) == on_syn_ack && !is_syn(segment) {
+                segment.options.timestamps = None;
+            }
+        });
+        let (client, server) = pair.establish(config);
+        pair.loss = 0.01;
+        let before = pair.now;
+        assert_pattern(&pair.transfer(Side::Server, server, client, MEGABYTE), MEGABYTE);
+        assert_pattern(&pair.transfer(Side::Client, client, server, MEGABYTE), MEGABYTE);
+        let took = pair.now.saturating_since(before);
+        assert!(took < Duration::from_secs(20), "{took:?} {on_syn_ack} {sides:?}");
     }
 }

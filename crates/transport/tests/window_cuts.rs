@@ -46,6 +46,22 @@ fn a_loss_under_repair_is_left_alone() {
     assert_eq!((script.stats().cwnd_bytes, script.stats().ssthresh_bytes), (before.cwnd_bytes, before.ssthresh_bytes));
 }
 
+/// The window falls for the mark, and a cut would be lost in that: it is refused, and the statistics say so beforehand.
+#[test]
+fn a_mark_that_is_being_answered_is_left_alone() {
+    let mut script = Script::connect(ConnectionConfig { ecn: true, ..config() });
+    script.expect("SEC 0");
+    script.inject("SAE 0 ack 1 mss 1000 sackok");
+    script.send(30_000);
+    assert!(!script.stats().answers_mark);
+    script.inject("AE 1 ack 1001");
+    assert!(script.stats().answers_mark && !script.stats().in_recovery);
+    assert!(!cut(&mut script, 2_000, 2_000));
+    script.inject("A 1 ack 10001");
+    assert!(!script.stats().answers_mark);
+    assert!(cut(&mut script, 2_000, 2_000));
+}
+
 #[test]
 fn round_trips_can_be_averaged_over_any_span() {
     let mut script = sending(30_000);

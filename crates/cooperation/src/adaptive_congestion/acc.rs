@@ -118,7 +118,7 @@ fn spread(path: &PathSample) -> f64 {
     path.mean_delay.as_nanos() as f64 / path.min_rtt.as_nanos().max(1) as f64
 }
 
-/// Returns whether the path is out of slow start and not repairing a loss.
+/// Returns whether the path is out of slow start, and neither repairs a loss nor answers a mark.
 fn is_avoiding_congestion(path: &PathSample) -> bool {
     path.cwnd >= path.ssthresh && !path.in_recovery
 }

@@ -48,7 +48,7 @@ fn sample(stats: &SubflowStats, since: Sums) -> Option<PathSample> {
         cwnd: stats.cwnd_bytes,
         ssthresh: stats.ssthresh_bytes,
         mss: stats.mss_bytes,
-        in_recovery: stats.in_recovery,
+        in_recovery: stats.in_recovery || stats.answers_mark,
         established_at: stats.established_at?,
     })
 }
@@ -102,6 +102,16 @@ pub(super) mod tests {
             established_at: Instant::from_millis(30),
         };
         assert_eq!(DelayMeter::default().take(&[stats(3, 1000, 10)]), [expected]);
+    }
+
+    /// The engine then refuses cuts, so they must not count.
+    #[test]
+    fn a_path_that_answers_a_mark_is_recovering() {
+        let answering = SubflowStats { in_recovery: false, answers_mark: true, ..stats(0, 1000, 10) };
+        let open = SubflowStats { in_recovery: false, ..stats(1, 1000, 10) };
+        let recovering =
+            DelayMeter::default().take(&[answering, open]).iter().map(|sample| sample.in_recovery).collect::<Vec<_>>();
+        assert_eq!(recovering, [true, false]);
     }
 
     #[test]

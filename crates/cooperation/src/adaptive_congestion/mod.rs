@@ -46,7 +46,7 @@ pub struct PathSample {
     pub ssthresh: u64,
     /// Maximum segment size, octets.
     pub mss: u32,
-    /// Whether the path is repairing a loss.
+    /// Whether the path is repairing a loss, or answering a mark (ECN): its window then follows the recovery.
     pub in_recovery: bool,
     /// Time of its establishment (T_init).
     pub established_at: Instant,

@@ -252,6 +252,16 @@ impl CongestionController for Bbr {
     }
 }
 
+/// Returns send_quantum (draft section 4.2.2), octets: what leaves at once at a pacing rate in octets/s.
+pub(crate) fn send_quantum(rate_bytes_per_s: u64, mss: u32) -> u64 {
+    let mss = u64::from(mss);
+    match QUANTUM_RATES {
+        [one, _] if rate_bytes_per_s < one => mss,
+        [_, two] if rate_bytes_per_s < two => 2 * mss,
+        _ => (rate_bytes_per_s / 1000).min(QUANTUM_BYTES_MAX),
+    }
+}
+
 impl Flow {
     /// Returns bdp in octets, once there is a rate and a round-trip time.
     fn bdp(&self) -> Option<u64> {
@@ -271,17 +281,7 @@ impl Flow {
 
     /// Returns `gain` times the bandwidth-delay product with the quanta beyond it (draft section 4.2.3.2), octets.
     fn inflight(&self, gain: Gain, path: &PathView) -> Option<u64> {
-        Some(scaled(self.bdp()?, gain).saturating_add(QUANTA_IN_FLIGHT * self.quantum(path)))
-    }
-
-    /// Returns send_quantum (draft section 4.2.2), octets.
-    fn quantum(&self, path: &PathView) -> u64 {
-        let (rate, mss) = (self.pacing_rate(), u64::from(path.mss));
-        match QUANTUM_RATES {
-            [one, _] if rate < one => mss,
-            [_, two] if rate < two => 2 * mss,
-            _ => (rate / 1000).min(QUANTUM_BYTES_MAX),
-        }
+        Some(scaled(self.bdp()?, gain).saturating_add(QUANTA_IN_FLIGHT * send_quantum(self.pacing_rate(), path.mss)))
     }
 
     /// Returns the pacing rate, octets/s; zero before there is a sample.

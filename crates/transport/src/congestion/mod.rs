@@ -47,6 +47,7 @@ use units::{Duration, Instant};
 pub use aimd::Aimd;
 pub use balia::Balia;
 pub use bbr::Bbr;
+pub(crate) use bbr::send_quantum;
 pub use competition::Competition;
 pub use contract::{Liberty, Rule};
 pub use coupled::Coupled;

@@ -330,10 +330,11 @@ impl Subflow {
     }
 
     /// Returns the octets of payload in its next segment: one packet or, with super-segments of up to `offload_max`
-    /// octets, as many whole packets as the windows have room for.
+    /// octets, as many whole packets as the windows have room for and the pace allows at once.
     #[inline]
     pub(crate) fn segment_bytes(&self, offload_max: u32) -> u32 {
         let mss = self.tcb.payload_max();
+        let offload_max = self.tcb.super_segment_max(offload_max);
         // Without super-segments there is nothing to divide.
         if offload_max < 2 * mss {
             return mss;
@@ -419,6 +420,7 @@ impl Subflow {
             rtt_sum: self.tcb.rtt().sum(),
             rtt_samples: self.tcb.rtt().samples(),
             in_recovery: window.is_repairing(),
+            answers_mark: window.in_recovery() && !window.is_repairing(),
             sent_segments: counters.sent_segments,
             sent_bytes: counters.sent_bytes,
             retransmitted_bytes: counters.retransmitted_bytes,

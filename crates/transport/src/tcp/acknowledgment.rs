@@ -81,6 +81,9 @@ impl Tcb {
         let phase_before = self.window.phase();
         let advanced = segment.ack.after(self.snd_una);
         let is_duplicate = !advanced && self.is_duplicate_ack(segment);
+        if advanced {
+            self.judge_echo(segment);
+        }
         let delivered = self.collect_delivered(segment, now);
         self.update_window(segment);
         outcome.acked_payload_bytes = delivered.acked_payload_bytes;
@@ -127,8 +130,20 @@ impl Tcb {
     /// Returns the round-trip time from an ACK's timestamp echo (RFC 7323 section 4), the only measure if all
     /// acknowledged data were sent more than once.
     fn echoed_rtt(&self, segment: &Segment, now: Instant) -> Option<Duration> {
-        let (state, stamp) = self.timestamps.as_ref().zip(segment.options.timestamps)?;
-        state.since_echo(stamp, now)
+        self.timestamps.as_ref()?.since(self.echo_of(segment)?, now)
+    }
+
+    /// Returns an ACK's timestamp echo, if it tells which transmission is answered.
+    fn echo_of(&self, segment: &Segment) -> Option<u32> {
+        self.timestamps.as_ref()?.echo_of(segment.options.timestamps?)
+    }
+
+    /// Judges the timestamp echo of an ACK that advances SND.UNA.
+    fn judge_echo(&mut self, segment: &Segment) {
+        let Some((state, stamp)) = self.timestamps.as_mut().zip(segment.options.timestamps) else { return };
+        if let Some(front) = self.board.iter().next().filter(|front| !front.retransmitted) {
+            state.judge_echo(stamp, front.sent_at);
+        }
     }
 
     /// Whether it is a duplicate acknowledgement (RFC 5681 section 2), unless it carries information of its own.
@@ -171,7 +186,7 @@ impl Tcb {
         delivered: &mut Delivered,
     ) {
         let context = self.rack_context(now);
-        let echo = segment.options.timestamps.map(|stamp| stamp.echo);
+        let echo = self.echo_of(segment);
         let (rack, board, stamps) = (&mut self.rack, &mut self.board, &self.timestamps);
         // RFC 7323 section 4.3: a receiver does not echo a segment beyond a hole, so a SACK's timestamp says nothing
         // about it.
@@ -274,7 +289,7 @@ impl Tcb {
     /// that comes after a time-out but before any retransmission, whether or not it has a timestamp. If it also echoes
     /// a mark, there is congestion nevertheless, and the window stays reduced (RFC 4015 section 3.4).
     fn detect_spurious(&mut self, segment: &Segment, acked_bytes: u64) {
-        let echo = segment.options.timestamps.map(|stamp| stamp.echo);
+        let echo = self.echo_of(segment);
         let answers_original = match (self.eifel, echo) {
             (Eifel::Stamped(stamp), Some(echo)) => precedes(echo, stamp),
             (Eifel::Armed, _) if matches!(self.window.phase(), Phase::Loss(_)) => true,
@@ -489,7 +504,10 @@ impl Tcb {
     pub(crate) fn begin_recovery(&mut self, ssthresh: u64, outcome: &AckOutcome) {
         self.counters.congestion_events += 1;
         let is_echo = outcome.congestion == Some(CongestionSignal::EcnEcho);
-        self.eifel = if is_echo { Eifel::Idle } else { Eifel::Armed };
+        // A probe that was the repair is past, and a later retransmission says nothing about its loss (RFC 3522
+        // section 3.2).
+        let repair_follows = !is_echo && self.board.waits_for_resend();
+        self.eifel = if repair_follows { Eifel::Armed } else { Eifel::Idle };
         self.note_reduction();
         if is_echo {
             self.window.answer_mark(self.snd_nxt, ssthresh, self.board.outstanding());

@@ -4,7 +4,6 @@ use units::{Duration, Instant};
 use wire::{Ecn, Flags, Segment};
 
 use super::{AckOutcome, Due, Tcb, Timer};
-use crate::exceptions;
 use crate::state::{State, Step};
 
 /// Minimum interval between challenge ACKs or answers to unacceptable segments (RFC 5961 section 7).
@@ -176,11 +175,7 @@ impl Tcb {
             // RFC 9293 MUST-66: even if the window is shut.
             return self.receive.is_acceptable(segment.seq, 0);
         }
-        let lacks_timestamps = self.timestamps.is_some() && segment.options.timestamps.is_none();
-        if lacks_timestamps && !exceptions::may_lack_timestamps(segment) {
-            // RFC 7323 section 3.2: without the agreed option the segment is not the peer's; drop it silently.
-            return false;
-        }
+        // A segment without the agreed timestamps passes (docs/rfc-deviations.md): a network may have removed them.
         let old = self
             .timestamps
             .as_ref()

@@ -27,16 +27,15 @@ impl Tcb {
         self.is_next(segment) && segment.payload.is_empty() && ahead <= self.snd_nxt.since(self.snd_una)
     }
 
-    /// Whether the segment is next in order on an established connection, with the agreed options and without relevant
+    /// Whether the segment is next in order on an established connection, with no old timestamp and without relevant
     /// control bits.
     #[inline]
     fn is_next(&self, segment: &Segment) -> bool {
-        let is_stamped = match (&self.timestamps, segment.options.timestamps) {
+        let is_in_time = match (&self.timestamps, segment.options.timestamps) {
             (Some(state), Some(stamp)) => state.is_up_to_date(stamp),
-            (None, None) => true,
-            _ => false,
+            _ => true,
         };
-        is_stamped
+        is_in_time
             && self.state == State::Established
             && segment.seq == self.receive.nxt()
             && segment.flags.without(Flags::PSH) == Flags::ACK

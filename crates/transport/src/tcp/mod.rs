@@ -2,8 +2,8 @@
 //!
 //! A [`Tcb`] knows nothing of MPTCP. It is the whole of a plain TCP connection and the lower half of a subflow or of a
 //! relay's leg. Its owner maps its octets and adds options to its segments, and [`crate::control_loop`] consults the
-//! controller for it. Data carry a [`Label`] that only their owner reads. The two rules of TCP that MPTCP's options
-//! change are in [`crate::exceptions`]. It reads only the TCP settings of [`ConnectionConfig`].
+//! controller for it. Data carry a [`Label`] that only their owner reads. The rule of TCP that MPTCP's options
+//! change is in [`crate::exceptions`]. It reads only the TCP settings of [`ConnectionConfig`].
 //!
 //! | file | of RFC 9293's TCB |
 //! |---|---|
@@ -630,6 +630,13 @@ impl Tcb {
     /// Whether the controller paces.
     pub(crate) fn is_paced(&self) -> bool {
         self.pacer.is_on()
+    }
+
+    /// Returns the octets of payload that may leave as one super-segment: `offload_max`, and with a pace no more than
+    /// it allows at once. The driver sends all packets of a super-segment together.
+    #[inline]
+    pub(crate) fn super_segment_max(&self, offload_max: u32) -> u32 {
+        self.pacer.quantum(self.payload_max()).map_or(offload_max, |quantum| quantum.min(offload_max))
     }
 
     /// Whether the next segment must wait for its departure time, for which it then sets a timer.

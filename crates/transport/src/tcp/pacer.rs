@@ -1,6 +1,9 @@
 //! Pacing: segments leave no faster than the congestion controller allows, instead of as fast as ACKs arrive.
 
+use units::narrow::u32_from;
 use units::{Duration, Instant};
+
+use crate::congestion::send_quantum;
 
 const NANOS_PER_S: u64 = 1_000_000_000;
 
@@ -29,6 +32,12 @@ impl Pacer {
     /// Whether pacing is on.
     pub(crate) fn is_on(&self) -> bool {
         self.rate_bytes_per_s > 0
+    }
+
+    /// Returns the octets of payload that may leave at once, in whole packets of `mss` octets, if pacing is on.
+    pub(crate) fn quantum(&self, mss: u32) -> Option<u32> {
+        let bytes = u32_from(send_quantum(self.rate_bytes_per_s()?, mss));
+        Some((bytes - bytes % mss).max(mss))
     }
 
     /// Returns when the next segment may leave, if not now.
@@ -66,6 +75,19 @@ mod tests {
         pacer.set_rate(Some(0));
         assert_eq!(sent_at(&mut pacer, 100_000), Some(60_100_000));
         assert_eq!(sent_at(&mut pacer, 100_000), Some(60_100_000), "what left unpaced is not added up");
+    }
+
+    #[test]
+    fn what_leaves_at_once_is_whole_packets() {
+        let at = |rate_bytes_per_s| {
+            let mut pacer = Pacer::default();
+            pacer.set_rate(rate_bytes_per_s);
+            [1000, 9000].map(|mss| pacer.quantum(mss))
+        };
+        assert_eq!(at(None), [None, None]);
+        assert_eq!(at(Some(100_000)), [Some(1000), Some(9000)]);
+        assert_eq!(at(Some(1_000_000)), [Some(2000), Some(18_000)]);
+        assert_eq!(at(Some(5_500_000)), [Some(5000), Some(9000)], "1 ms, and a packet at least");
     }
 
     #[test]

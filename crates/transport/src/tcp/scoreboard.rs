@@ -654,6 +654,10 @@ impl Scoreboard {
         self.sacked_segments = 0;
         self.first_sent_cursor = 0;
         self.runs = OrderedQueue::default();
+        // What is delivered next has been overtaken by nothing that still counts.
+        if let Some(front) = self.ring.front() {
+            self.highest_delivered = front.seq;
+        }
     }
 }
 

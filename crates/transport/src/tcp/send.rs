@@ -206,7 +206,7 @@ impl Tcb {
         if let Some(kind) = self.send_probe(waiting, segment, limits, now) {
             return Some(kind);
         }
-        let wanted = waiting.min(limits.offload_max.max(self.payload_max()));
+        let wanted = waiting.min(self.super_segment_max(limits.offload_max).max(self.payload_max()));
         let by_cwnd = self.allowed_by_cwnd(wanted, in_flight)?;
         let by_window = self.allowed_by_window(by_cwnd, now)?;
         if self.waits_for_pace(now) {

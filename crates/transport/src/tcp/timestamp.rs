@@ -26,11 +26,13 @@ pub(super) struct TimestampState {
     echo: Option<u32>,
     /// Last.ACK.sent.
     last_ack_sent: SeqNr,
+    /// The peer echoes something older than the data that it acknowledges.
+    echoes_old: bool,
 }
 
 impl TimestampState {
     pub(super) fn new(offset: u32) -> Self {
-        Self { offset, recent: None, echo: None, last_ack_sent: SeqNr(0) }
+        Self { offset, recent: None, echo: None, last_ack_sent: SeqNr(0), echoes_old: false }
     }
 
     /// Whether the peer's SYN had the option too.
@@ -48,9 +50,18 @@ impl TimestampState {
         low_u32(now.as_nanos() / TICK_NANOS).wrapping_add(self.offset)
     }
 
-    /// Returns the time since the echoed timestamp was sent, to the tick. `None` if the echo is implausible.
-    pub(super) fn since_echo(&self, timestamps: Timestamps, now: Instant) -> Option<Duration> {
-        self.since(timestamps.echo, now)
+    /// Judges the echo of an ACK for data of which the first were sent once, at `sent_at`. A receiver echoes these or
+    /// something later (section 4.3). If it does not, a network removes our timestamps, and the echo is left over from
+    /// before.
+    #[inline]
+    pub(super) fn judge_echo(&mut self, timestamps: Timestamps, sent_at: Instant) {
+        self.echoes_old = precedes(timestamps.echo, self.ticks(sent_at));
+    }
+
+    /// Returns the echo of an ACK, unless it tells nothing about the data acknowledged.
+    #[inline]
+    pub(super) fn echo_of(&self, timestamps: Timestamps) -> Option<u32> {
+        (!self.echoes_old).then_some(timestamps.echo)
     }
 
     /// Returns the peer's latest echo.
@@ -59,7 +70,8 @@ impl TimestampState {
         Some(Echo { tick, took: self.since(tick, at)? })
     }
 
-    fn since(&self, tick: u32, now: Instant) -> Option<Duration> {
+    /// Returns the time since a tick of our clock that was echoed. `None` if the echo is implausible.
+    pub(super) fn since(&self, tick: u32, now: Instant) -> Option<Duration> {
         /// A longer round-trip time means a false echo.
         const TICKS_MAX: u32 = 120_000;
         let ticks = self.ticks(now).wrapping_sub(tick);
