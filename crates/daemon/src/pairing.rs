@@ -321,7 +321,7 @@ fn connect(invitation: &Invitation, stop: &Stop) -> Result<(ScopedAddress, TcpSt
         match stream {
             Ok(stream) => return Ok((address.clone(), stream)),
             Err(_) if stop.is_triggered() => return Err(Error::Interrupted),
-            Err(error) => wrong.push(format!("cannot reach {address} on TCP port {port}: {}", why_unreachable(&error))),
+            Err(error) => wrong.push(why_not(address, port, &error)),
         }
     }
     Err(Error::Peer(wrong.join("; ")))
@@ -344,6 +344,13 @@ fn connect_to(place: SocketAddr, stop: &Stop) -> io::Result<TcpStream> {
         Some(error) => Err(error),
         None => Ok(socket.into()),
     }
+}
+
+/// Names the interface, too: several networks of this device may have that address.
+fn why_not(address: &ScopedAddress, port: u16, error: &io::Error) -> String {
+    let interface = uplink::interface_towards(address.ip()).filter(|_| address.interface().is_none());
+    let over = interface.map(|name| format!(" over {name}")).unwrap_or_default();
+    format!("cannot reach {address}{over} on TCP port {port}: {}", why_unreachable(error))
 }
 
 fn why_unreachable(error: &io::Error) -> String {
@@ -398,6 +405,7 @@ mod tests {
         assert!(why.contains("it is not pairing now"), "{why}");
     }
 
+        assert!(why.contains("cannot reach 127.0.0.1 over lo on TCP port"), "{why}");
     /// An announcement of `instance`, whose name may have a number.
     fn found(instance: &str, addresses: &[&str]) -> Found {
         let addresses = addresses.iter().map(|address| ScopedAddress::from(address.parse::<IpAddr>().unwrap()));

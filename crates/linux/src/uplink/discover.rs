@@ -223,6 +223,12 @@ pub(super) fn reachable_among(interfaces: &[Value], except: &str) -> Vec<IpAddr>
     ranks.flat_map(of).collect()
 }
 
+/// Returns the interface over which the kernel sends what goes to `address` without being bound to one, if any.
+pub fn interface_towards(address: IpAddr) -> Option<String> {
+    let routes = ip_json(&["route", "get", &address.to_string()]).ok()?;
+    routes.first().and_then(|route| text(route, "dev")).map(str::to_owned)
+}
+
 /// Returns the interfaces that are devices of relays.
 pub(super) fn lent_devices() -> Result<Vec<String>> {
     let interfaces = ip_json(&["-d", "link", "show"])?;

@@ -65,7 +65,7 @@ mod watch;
 
 pub use discover::{
     NO_DEFAULT_ROUTE, NO_RELAY, Network, Uplink, Way, addresses_of, discover, discover_all, discover_named,
-    discover_some, header_bytes, is_running, own_networks, reachable_addresses,
+    discover_some, header_bytes, interface_towards, is_running, own_networks, reachable_addresses,
 };
 pub use former::{Former, staying};
 pub use kernel_plan::{KERNEL, kernel_plan, unbound_interface};
