@@ -90,7 +90,8 @@ impl Claim {
         Path::new(FOLDER).join(format!("{}-{}.alive", self.namespace, self.device))
     }
 
-    fn undo_file(&self) -> PathBuf {
+    /// The file of [`Self::write`].
+    pub fn undo_file(&self) -> PathBuf {
         Path::new(FOLDER).join(format!("{}-{}.undo", self.namespace, self.device))
     }
 
