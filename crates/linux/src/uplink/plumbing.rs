@@ -7,7 +7,7 @@ use super::deletions::{Deleted, Deletions};
 use super::firewalls;
 use super::janitor::Janitor;
 use super::kernel_plan;
-use super::lending_plan::{lending_plan, slot_addresses};
+use super::lending_plan::{all_slots, lending_plan_unchecked, slot_addresses};
 use super::plan::{
     EnginePath, Families, Plan, Purpose, Step, UPLINKS_MAX, check_networks_of, device_number, forwarding_variables,
     number_of, plan_unchecked, routes, settings, table_of,
@@ -196,9 +196,9 @@ impl Plumbing {
             return self.replace_for_kernel(index);
         }
         let (plan, surroundings) = self.plan_anew()?;
-        if self.purpose == Purpose::Engine {
-            check_networks_of(&uplink.interface, &self.device, &self.paths, &surroundings)?;
-        }
+        let slots = [all_slots(uplink)];
+        let paths = if self.purpose == Purpose::Engine { &self.paths[..] } else { &slots };
+        check_networks_of(&uplink.interface, &self.device, paths, &surroundings)?;
         let path = &plan.paths[index];
         // Without the families that the kernel cannot forward.
         self.paths[index].uplink.clone_from(&path.uplink);
@@ -386,7 +386,7 @@ impl Plumbing {
         // dropped.
         let surroundings = Surroundings::look_without_firewalls(&uplinks)?;
         let mut plan = match self.purpose {
-            Purpose::Lending { mtu, port } => lending_plan(&uplinks[0], mtu, port, &surroundings)?,
+            Purpose::Lending { mtu, port } => lending_plan_unchecked(&uplinks[0], mtu, port, &surroundings)?,
             Purpose::Kernel => kernel_plan::plan_of(self.paths.clone(), &surroundings)?,
             Purpose::Engine => plan_unchecked(&self.device, &self.paths, &surroundings)?,
         };
