@@ -73,6 +73,7 @@ pub use lending_plan::{LENDER, SLOTS_MAX, lending_plan, slot_addresses};
 pub use plan::{EnginePath, Families, Plan, Purpose, Step, engine_paths, plan};
 pub use plumbing::{GuardLoss, JanitorLoss, Plumbing, WaysLoss, clean, forget};
 pub(crate) use room::numbers_with_room;
+pub use state::Elsewhere;
 pub use surroundings::{Setting, Surroundings};
 pub use watch::{Change, Watch};
 

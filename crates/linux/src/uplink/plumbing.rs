@@ -12,7 +12,7 @@ use super::plan::{
     EnginePath, Families, Plan, Purpose, Step, UPLINKS_MAX, check_networks_of, device_number, forwarding_variables,
     number_of, plan_unchecked, routes, settings, table_of,
 };
-use super::state::{self, Claim, Turn};
+use super::state::{self, Claim, Elsewhere, Turn};
 use super::watch::Watch;
 use super::{Setting, Surroundings, Uplink, addresses_of, engine_paths, staying};
 use crate::attachment::{has_ipv6, private_network};
@@ -636,11 +636,11 @@ pub fn clean() -> Result<Vec<String>> {
 }
 
 /// Removes the records of killed processes in network namespaces that no longer exist: nothing is left to undo there.
-/// Returns the number of their devices.
+/// Also counts those in other namespaces, which [`clean`] undoes when called there.
 ///
 /// # Errors
 /// If the process may not.
-pub fn forget() -> Result<usize> {
+pub fn forget() -> Result<Elsewhere> {
     state::forget()
 }
 
