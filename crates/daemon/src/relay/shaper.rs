@@ -11,7 +11,9 @@ const WAIT_MAX: Duration = Duration::from_millis(60);
 const WINDOW_BYTES: u64 = 16 * 1500;
 const WINDOW_WAIT_MAX: Duration = Duration::from_secs(1);
 const PACKETS_MIN: usize = 4;
-/// The same during a slow-down, and afterwards for what has waited meanwhile: these packets should not be lost.
+/// The same during a slow-down, in which packets should not be lost. Its end drops what exceeds the usual room: if that
+/// keeps its place until it has gone, less is lent after the owner's end (0.43 instead of 0.65 of the near and steady cell
+/// in `table_of_the_owners_end`).
 const SLOWED_WAIT_MAX: Duration = Duration::from_secs(1);
 /// Maximum credit of an idle shaper. Without it, every late wake-up would cost throughput.
 const CREDIT_MAX: Duration = Duration::from_millis(4);
@@ -26,8 +28,6 @@ pub struct Shaper<T> {
     slowed: Option<Rate>,
     waiting: VecDeque<(T, usize)>,
     waiting_bytes: usize,
-    /// What is left of the packets that waited when the last slow-down ended.
-    left_bytes: usize,
     /// When the next packet may go.
     free_at: Instant,
     /// Whether packets have waited ever since the last one went.
@@ -42,7 +42,6 @@ impl<T> Shaper<T> {
             slowed: None,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
-            left_bytes: 0,
             free_at: Instant::ZERO,
             is_backlogged: false,
         }
@@ -57,7 +56,6 @@ impl<T> Shaper<T> {
     pub fn slow_down(&mut self, rate: Option<Rate>) {
         if rate.is_none() && self.slowed.is_some() {
             (self.free_at, self.is_backlogged) = (Instant::ZERO, false);
-            self.left_bytes = self.waiting_bytes;
         }
         self.slowed = rate;
     }
@@ -65,7 +63,7 @@ impl<T> Shaper<T> {
     /// Discards the waiting packets that are not to be kept.
     pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         self.waiting.retain(|(packet, _)| keep(packet));
-        self.set_waiting(self.waiting.iter().map(|(_, bytes)| bytes).sum());
+        self.waiting_bytes = self.waiting.iter().map(|(_, bytes)| bytes).sum();
         self.is_backlogged &= !self.waiting.is_empty();
     }
 
@@ -89,24 +87,17 @@ impl<T> Shaper<T> {
             return None;
         }
         let (packet, bytes) = self.waiting.remove(self.waiting.len() - 2)?;
-        self.set_waiting(self.waiting_bytes - bytes);
+        self.waiting_bytes -= bytes;
         Some(packet)
-    }
-
-    /// Notes that packets have gone, and this many octets still wait.
-    fn set_waiting(&mut self, bytes: usize) {
-        self.waiting_bytes = bytes;
-        self.left_bytes = self.left_bytes.min(bytes);
     }
 
     fn room_bytes(&self) -> usize {
         let Some(rate) = self.rate else { return usize::MAX };
-        let while_slowed = rate.bytes_in(SLOWED_WAIT_MAX) as usize;
         if self.slowed.is_some() {
-            return while_slowed;
+            return rate.bytes_in(SLOWED_WAIT_MAX) as usize;
         }
         let window = WINDOW_BYTES.min(rate.bytes_in(WINDOW_WAIT_MAX));
-        (rate.bytes_in(WAIT_MAX).max(window) as usize).max(self.left_bytes.min(while_slowed))
+        rate.bytes_in(WAIT_MAX).max(window) as usize
     }
 
     /// Returns the next packet that may go by now.
@@ -116,7 +107,7 @@ impl<T> Shaper<T> {
             return None;
         }
         let (packet, bytes) = self.waiting.pop_front()?;
-        self.set_waiting(self.waiting_bytes - bytes);
+        self.waiting_bytes -= bytes;
         if let Some(rate) = rate {
             let behind_max = if self.is_backlogged { LATE_MAX } else { CREDIT_MAX };
             self.free_at = self.free_at.max(now.saturating_sub(behind_max)) + rate.time_to_send(bytes as u64);
@@ -184,15 +175,12 @@ mod tests {
         let slow = (0..10).filter(|tenth| shaper.leave(Instant::from_millis(tenth * 100)).is_some()).count();
         assert_eq!(slow, 5, "every 200 ms");
         shaper.slow_down(None);
-        assert_eq!(shaper.lost(), None, "nor at the end");
         let mut now = Instant::from_millis(1000);
         while shaper.is_waiting() {
             while shaper.leave(now).is_some() {}
             now += Duration::from_millis(1);
         }
         assert!((1485..=1500).contains(&(now.as_nanos() / 1_000_000)), "at its rate again: {now:?}");
-        (0..100).for_each(|number| shaper.enter(number, BYTES));
-        assert_eq!(core::iter::from_fn(|| shaper.lost()).count(), 40, "60 ms have room again");
     }
 
     /// Returns how many of `count` simultaneous packets have room.
