@@ -61,45 +61,46 @@ impl Announcement {
     /// # Errors
     /// If this host has no multicast DNS.
     pub fn of_lending(name: &Name, key: PublicKey, shared: &str) -> Result<Self> {
-        Self::of(LENDING, name, vec![("mark", mark(key))], Some(shared))
+        Self::of(LENDING, name, key, vec![("mark", mark(key))], shared)
     }
 
-    /// Announces a relay that shows a pairing code.
+    /// Announces a relay with this key that shows a pairing code, on every interface except the shared one.
     ///
     /// # Errors
     /// As [`Self::of_lending`].
-    pub fn of_pairing(name: &Name, shared: Option<&str>) -> Result<Self> {
-        Self::of(PAIRING, name, Vec::new(), shared)
+    pub fn of_pairing(name: &Name, key: PublicKey, shared: &str) -> Result<Self> {
+        Self::of(PAIRING, name, key, Vec::new(), shared)
     }
 
     fn of(
         service: &'static str,
         name: &Name,
+        key: PublicKey,
         properties: Vec<(&'static str, String)>,
-        shared: Option<&str>,
+        shared: &str,
     ) -> Result<Self> {
-        let shared = shared.map(str::to_owned);
+        let shared = shared.to_owned();
         let make = move || {
             let daemon = daemon()?;
-            if let Some(shared) = &shared {
-                daemon.disable_interface(IfKind::Name(shared.clone())).map_err(unknown)?;
-            }
+            daemon.disable_interface(IfKind::Name(shared.clone())).map_err(unknown)?;
             Ok(daemon)
         };
-        Self::by(make, service, name, properties)
+        Self::by(make, service, name, &mark(key), properties)
     }
 
     fn by(
         make: impl Fn() -> Result<ServiceDaemon> + Send + 'static,
         service: &'static str,
         name: &Name,
+        mark: &str,
         properties: Vec<(&'static str, String)>,
     ) -> Result<Self> {
         let name = name.clone();
+        // Not the host's own name: other programs may announce that already, with other addresses. Nor that of another
+        // relay called so: whoever is on the networks of both would take their addresses for those of one host.
+        let host = format!("{name}-{mark}-anabranch.local.");
         let announce = move || {
             let daemon = make()?;
-            // Not the host's own name: other programs may announce that already, with other addresses.
-            let host = format!("{name}-anabranch.local.");
             let info = ServiceInfo::new(service, name.as_str(), &host, "", PORT, &properties[..]).map_err(unknown)?;
             daemon.register(info.enable_addr_auto()).map_err(unknown)?;
             Ok(daemon)
@@ -157,7 +158,8 @@ fn tell_flood(was_told: &mut bool) {
 pub struct Found {
     /// The name that the relay claims.
     pub name: Name,
-    /// Who announces it: the service instance and its host, which multicast DNS keeps apart on one network.
+    /// Who announces it: the service instance, which multicast DNS keeps apart on one network, and its host, which
+    /// differs between relays.
     pub announcer: Announcer,
     /// See [`mark`]; empty for a relay that shows a code.
     pub mark: String,
@@ -363,7 +365,7 @@ mod tests {
     }
 
     fn announced(port: u16, name: &Name, mark: &str) -> Announcement {
-        Announcement::by(move || Ok(near(port)), LENDING, name, vec![("mark", mark.to_owned())]).unwrap()
+        Announcement::by(move || Ok(near(port)), LENDING, name, mark, vec![("mark", mark.to_owned())]).unwrap()
     }
 
     /// Sends records about `names` to all at that port: a TXT record of each name, or a PTR record that calls it an
@@ -401,7 +403,7 @@ mod tests {
             made.send(()).unwrap();
             Ok(near(port))
         };
-        let _relay = Announcement::by(make, LENDING, &anna, Vec::new()).unwrap();
+        let _relay = Announcement::by(make, LENDING, &anna, "1", Vec::new()).unwrap();
         assert!(search.next(StdDuration::from_secs(10)).is_some());
         made_by_it.recv().unwrap();
         let mut remembered = 0;

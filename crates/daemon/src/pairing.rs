@@ -66,10 +66,10 @@ pub fn offer(store: &Store, own: &Name, shared: &str, stop: &Stop, show: &dyn Fn
         warn!("{error}, or pair one of them again");
     }
     let listener = listen()?;
-    let _announcement = Announcement::of_pairing(own, Some(shared)).map_err(|error| warn!("{error}"));
+    let (identity, visitors) = (store.identity()?, Visitors::default());
+    let _announcement = Announcement::of_pairing(own, identity.public(), shared).map_err(|error| warn!("{error}"));
     let invitation = invite(shared)?;
     show(&invitation);
-    let (identity, visitors) = (store.identity()?, Visitors::default());
     let mut offer = Offer { store, own, shared, identity, show, invitation, visitors, told_full: false };
     let (clock, awake) = (Clock::start(), SleepClock::start());
     let mut ready = Vec::new();
@@ -321,7 +321,7 @@ fn connect(invitation: &Invitation, stop: &Stop) -> Result<(ScopedAddress, TcpSt
         match stream {
             Ok(stream) => return Ok((address.clone(), stream)),
             Err(_) if stop.is_triggered() => return Err(Error::Interrupted),
-            Err(error) => wrong.push(format!("cannot reach {address} on TCP port {port}: {}", why_unreachable(&error))),
+            Err(error) => wrong.push(why_not(address, port, &error)),
         }
     }
     Err(Error::Peer(wrong.join("; ")))
@@ -346,6 +346,13 @@ fn connect_to(place: SocketAddr, stop: &Stop) -> io::Result<TcpStream> {
     }
 }
 
+/// Names the interface, too: several networks of this device may have that address.
+fn why_not(address: &ScopedAddress, port: u16, error: &io::Error) -> String {
+    let interface = uplink::interface_towards(address.ip()).filter(|_| address.interface().is_none());
+    let over = interface.map(|name| format!(" over {name}")).unwrap_or_default();
+    format!("cannot reach {address}{over} on TCP port {port}: {}", why_unreachable(error))
+}
+
 fn why_unreachable(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "it is not pairing now: run `anabranch relay --pair` there".into(),
@@ -366,6 +373,9 @@ fn listen() -> Result<TcpListener> {
 
 #[cfg(test)]
 mod tests {
+    use linux::ability::{Needs, rehearse};
+    use linux::netns::Keeper;
+
     use super::*;
 
     #[test]
@@ -395,6 +405,7 @@ mod tests {
         assert!(connect(&invitation, &stop).is_ok());
         drop(listener);
         let why = connect(&invitation, &stop).unwrap_err().to_string();
+        assert!(why.contains("cannot reach 127.0.0.1 over lo on TCP port"), "{why}");
         assert!(why.contains("it is not pairing now"), "{why}");
     }
 
@@ -423,6 +434,36 @@ mod tests {
         assert!(why.contains("anna at fd00::1, anna at 192.168.43.66"), "{why}");
         assert!(only_of(&[more, found("ben", &["192.168.43.2"])]).is_err());
         assert!(only_of(&[]).is_err());
+    }
+
+    #[test]
+    fn two_relays_of_one_name_on_two_networks_are_several() {
+        if let Err(lacking) = rehearse(Needs::default()) {
+            return crate::left_out::leave_out("two relays of one name", lacking);
+        }
+        let mut namespaces = Keeper::start().unwrap();
+        let mut create = |name: &str| namespaces.create(&format!("pair-{}-{name}", std::process::id())).unwrap();
+        let laptop = create("laptop");
+        let relays = [1, 2].map(|number| {
+            let relay = create(&format!("anna{number}"));
+            let (ours, theirs) = (format!("wlan{number}"), format!("ap{number}"));
+            laptop.connect(&ours, &relay, &theirs).unwrap();
+            for (host, device, address) in [(&laptop, ours, 2), (&relay, theirs, 1)] {
+                let commands =
+                    [format!("address add 10.0.{number}.{address}/24 dev {device}"), format!("link set {device} up")];
+                host.ip(commands).unwrap();
+            }
+            relay
+        });
+        let anna: Name = "anna".parse().unwrap();
+        let announcements = [1, 2].map(|number: u8| {
+            let key = Identity::from_secret([number; 32]).public();
+            relays[usize::from(number) - 1].run(|| Announcement::of_pairing(&anna, key, "wwan0").unwrap()).unwrap()
+        });
+        let why = laptop.run(|| find(&Stop::new().unwrap())).unwrap().unwrap_err().to_string();
+        drop(announcements);
+        assert!(why.contains("several relays show a code"), "{why}");
+        assert!(["anna at 10.0.1.1", "anna at 10.0.2.1"].iter().all(|it| why.contains(it)), "{why}");
     }
 
     #[test]

@@ -20,6 +20,11 @@ impl ScopedAddress {
         self.ip
     }
 
+    /// The interface, if the address needs one.
+    pub fn interface(&self) -> Option<&str> {
+        self.interface.as_deref()
+    }
+
     /// Whether it is on the network of an interface with this name and index, or on any.
     pub fn may_be_on(&self, interface: &str, index: u32) -> bool {
         self.interface.as_ref().is_none_or(|own| own == interface || own.parse() == Ok(index))

@@ -385,7 +385,9 @@ fn what_was_written_down_in_a_namespace_that_is_no_more_is_forgotten_and_nothing
     for path in [&gone, &alive, &there] {
         fs::write(path, "table 4 990700\n").unwrap();
     }
-    net.laptop.run(uplink::forget).unwrap().unwrap();
+    let elsewhere = net.laptop.run(uplink::forget).unwrap().unwrap();
+    // Tests that run beside this one leave some too.
+    assert!(elsewhere.forgotten >= 1 && elsewhere.remaining >= 1, "{elsewhere:?}");
     assert!(!gone.exists() && !alive.exists() && there.exists());
     assert_eq!(net.phone(0).run(uplink::clean).unwrap().unwrap(), ["anabranch7"]);
 }

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 /// Undoes the changes of processes that were killed together with their janitors.
 pub fn clean() -> Result<(), Failure> {
     let devices = uplink::clean()?;
-    let forgotten = uplink::forget()?;
+    let uplink::Elsewhere { forgotten, remaining } = uplink::forget()?;
     control::clean()?;
     let mut text = String::new();
     if !devices.is_empty() {
@@ -19,7 +19,10 @@ pub fn clean() -> Result<(), Failure> {
         text += "removed: records of changes in network namespaces that no longer exist\n";
     }
     if text.is_empty() {
-        text += "nothing to undo\n";
+        text += "nothing to undo here\n";
+    }
+    if remaining > 0 {
+        text += "left: changes in other network namespaces; run `anabranch clean` there (ip netns exec NAME)\n";
     }
     Ok(console::print(&text)?)
 }

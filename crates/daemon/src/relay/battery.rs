@@ -44,9 +44,9 @@ fn of(supply: &Path) -> Option<Charge> {
     })
 }
 
-/// Returns whether this is a charger that is plugged in.
+/// Returns whether this is a charger that is plugged in: 1, or 2 if its voltage is programmable.
 fn is_charger(supply: &Path) -> bool {
-    read(supply, "type").is_some_and(|kind| kind != "Battery") && read(supply, "online").is_some_and(|text| text == "1")
+    read(supply, "type").is_some_and(|kind| kind != "Battery") && read(supply, "online").is_some_and(|text| text != "0")
 }
 
 fn read(supply: &Path, name: &str) -> Option<String> {
@@ -74,8 +74,10 @@ mod tests {
             supply("odd", &[("type", "Battery"), ("status", odd.0), ("capacity", odd.1)]);
             assert_eq!(charge(folder.path()), Charge::Unknown, "{odd:?}");
         }
-        supply("AC", &[("online", "1")]);
-        assert_eq!(charge(folder.path()), Charge::Kept, "it is charged, and its driver has no word for that");
+        for online in ["1", "2"] {
+            supply("AC", &[("online", online)]);
+            assert_eq!(charge(folder.path()), Charge::Kept, "it is charged, and its driver has no word for that");
+        }
         supply("BAT1", &[("type", "Battery"), ("status", "Discharging"), ("capacity", "42")]);
         assert_eq!(charge(folder.path()), Charge::Emptying(42));
         supply("BAT0", &[("status", "Discharging")]);

@@ -114,6 +114,26 @@ fn what_was_measured_on_a_link_is_forgotten_with_it() {
 }
 
 #[test]
+fn a_network_with_the_destinations_addresses_that_comes_later_does_not_end_lending() {
+    with_a_keeper("network", |host, mut keeper| {
+        let (uplink, shared) = (lent_by(&keeper.plumbing).clone(), keeper.shared);
+        let commands = [
+            "link add up1 type veth peer name far1",
+            "link set far1 up",
+            "address add 10.99.98.7/24 dev up1",
+            "link set up1 up",
+            "address add 192.0.2.3/24 dev up0",
+        ];
+        host.ip(commands.map(str::to_owned)).unwrap();
+        keeper.usable(&uplink);
+        assert_eq!(lock(shared).lending.lost, None);
+        host.ip(["address add 10.99.98.9/24 dev up0".to_owned()]).unwrap();
+        keeper.usable(&uplink);
+        assert!(lock(shared).lending.lost.as_ref().is_some_and(|why| why.contains("10.99.98.0/24")), "its own");
+    });
+}
+
+#[test]
 fn a_battery_that_answers_late_holds_nobody_up() {
     let folder = tempfile::tempdir().unwrap();
     let battery = folder.path().join("BAT0");

@@ -196,20 +196,37 @@ pub fn own_networks() -> Result<Vec<Network>> {
     Ok(entries.filter_map(network).collect())
 }
 
-/// Returns the addresses by which devices on adjacent networks reach this one: of all interfaces except `except` and
-/// our own, IPv4 first.
+/// Returns the addresses by which devices on adjacent networks reach this one, likeliest first: of all interfaces except
+/// `except` and our own. Those of bridges come late, those without a carrier last, and otherwise IPv4 comes first.
 ///
 /// # Errors
 /// If `ip` is missing or fails.
 pub fn reachable_addresses(except: &str) -> Result<Vec<IpAddr>> {
-    let interfaces = ip_json(&["-d", "address", "show"])?;
+    Ok(reachable_among(&ip_json(&["-d", "address", "show"])?, except))
+}
+
+/// Returns the addresses of [`reachable_addresses`] on these interfaces.
+pub(super) fn reachable_among(interfaces: &[Value], except: &str) -> Vec<IpAddr> {
     let is_near = |interface: &&Value| {
         text(interface, "ifname")
             .is_some_and(|name| name != except && !lent::is_device(interface) && refuse_kind(name, interface).is_ok())
     };
     let near: Vec<&Value> = interfaces.iter().filter(is_near).collect();
-    let of = |family: &'static str| near.iter().filter_map(move |interface| usable_address(interface, family));
-    Ok(of("inet").chain(of("inet6")).map(|network| network.address).collect())
+    let of = |(rank, family): (u8, &'static str)| {
+        let ranked = near.iter().filter(move |interface| {
+            let (is_down, is_bridge) = (!is_running_now(interface), is_bridge(interface));
+            2 * u8::from(is_down) + u8::from(is_bridge) == rank
+        });
+        ranked.filter_map(move |interface| usable_address(interface, family)).map(|network| network.address)
+    };
+    let ranks = (0..4).flat_map(|rank| [(rank, "inet"), (rank, "inet6")]);
+    ranks.flat_map(of).collect()
+}
+
+/// Returns the interface over which the kernel sends what goes to `address` without being bound to one, if any.
+pub fn interface_towards(address: IpAddr) -> Option<String> {
+    let routes = ip_json(&["route", "get", &address.to_string()]).ok()?;
+    routes.first().and_then(|route| text(route, "dev")).map(str::to_owned)
 }
 
 /// Returns the interfaces that are devices of relays.
@@ -450,9 +467,7 @@ impl Listing {
         let v6 = if has("inet") { "" } else { "-6 " };
         let via = if has_flag(interface, "POINTOPOINT") { "" } else { " via GATEWAY" };
         let metric = self.free_metric(interface, if has("inet") { &self.routes_v4 } else { &self.routes_v6 });
-        let kind = interface.get("linkinfo").and_then(|info| text(info, "info_kind"));
-        // A bridge leads to containers or virtual machines as a rule.
-        let what = if kind == Some("bridge") { "is a bridge without a default route" } else { NO_DEFAULT_ROUTE };
+        let what = if is_bridge(interface) { "is a bridge without a default route" } else { NO_DEFAULT_ROUTE };
         format!(
             "{what}: add one (ip {v6}route add default{via} dev {name} metric {metric}), or let the network manager do so"
         )
@@ -506,6 +521,11 @@ fn refuse(name: &str, interface: &Value) -> Result<(), String> {
 
 fn is_running_now(interface: &Value) -> bool {
     has_flag(interface, "UP") && has_flag(interface, "LOWER_UP") && !has_flag(interface, "NO-CARRIER")
+}
+
+/// Returns whether an interface is a bridge, which leads to containers or virtual machines as a rule.
+fn is_bridge(interface: &Value) -> bool {
+    interface.get("linkinfo").and_then(|info| text(info, "info_kind")) == Some("bridge")
 }
 
 /// Returns the shell commands that rename an interface with an unsuitable name.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
-use super::discover::{Listing, Network, Uplink, Way, parse_list};
+use super::discover::{Listing, Network, Uplink, Way, parse_list, reachable_among};
 use crate::Error;
 
 /// A tethered phone as `ip -j -d address show` prints it.
@@ -264,4 +264,24 @@ fn networks_overlap_where_one_holds_the_other() {
     assert_eq!(network("192.168.42.10", 24).first(), "192.168.42.0".parse::<IpAddr>().unwrap());
     assert_eq!(network("192.168.42.10", 32).first(), "192.168.42.10".parse::<IpAddr>().unwrap());
     assert_eq!(network("2001:db8::ff", 64).first(), "2001:db8::".parse::<IpAddr>().unwrap());
+}
+
+#[test]
+fn the_likeliest_address_of_a_relay_is_of_what_has_a_carrier_and_is_no_bridge() {
+    let bridge = |name: &str, address: &str, flags: &[&str]| {
+        json!({"ifname": name, "flags": flags, "linkinfo": {"info_kind": "bridge"},
+            "addr_info": [{"family": "inet", "local": address, "prefixlen": 16, "scope": "global"}]})
+    };
+    let access_point = json!({"ifname": "ap0", "flags": ["UP", "LOWER_UP"], "addr_info": [
+        {"family": "inet", "local": "192.168.43.1", "prefixlen": 24, "scope": "global"},
+        {"family": "inet6", "local": "fd00:43::1", "prefixlen": 64, "scope": "global"}]});
+    let interfaces = [
+        phone("wwan0", 2),
+        bridge("docker0", "172.17.0.1", &["UP", "NO-CARRIER"]),
+        bridge("br-one", "172.18.0.1", &["UP", "LOWER_UP"]),
+        bridge("br-off", "172.19.0.1", &[]),
+        access_point,
+    ];
+    let addresses = reachable_among(&interfaces, "wwan0").into_iter().map(|address| address.to_string());
+    assert_eq!(addresses.collect::<Vec<_>>(), ["192.168.43.1", "fd00:43::1", "172.18.0.1", "172.17.0.1", "172.19.0.1"]);
 }

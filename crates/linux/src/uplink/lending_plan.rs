@@ -63,8 +63,22 @@ pub(super) fn networks(paths: &[EnginePath]) -> Vec<Network> {
 /// In one line: if an interface is in the destinations' network, or if the kernel can forward no family of the
 /// interface.
 pub fn lending_plan(shared: &Uplink, mtu: u16, port: u16, surroundings: &Surroundings) -> Result<Plan> {
-    let all = (1..=SLOTS_MAX).flat_map(slot_addresses).collect();
-    check_networks(LENDER, &[EnginePath { addresses: all, uplink: shared.clone() }], surroundings)?;
+    check_networks(LENDER, &[all_slots(shared)], surroundings)?;
+    lending_plan_unchecked(shared, mtu, port, surroundings)
+}
+
+/// Returns the addresses of all destinations behind `shared`.
+pub(super) fn all_slots(shared: &Uplink) -> EnginePath {
+    EnginePath { addresses: (1..=SLOTS_MAX).flat_map(slot_addresses).collect(), uplink: shared.clone() }
+}
+
+/// Like [`lending_plan`], for a device that exists, as [`plan_unchecked`](super::plan::plan_unchecked) is for engines.
+pub(super) fn lending_plan_unchecked(
+    shared: &Uplink,
+    mtu: u16,
+    port: u16,
+    surroundings: &Surroundings,
+) -> Result<Plan> {
     let mut path = EnginePath { addresses: slot_addresses(1).into(), uplink: shared.clone() };
     let has_ipv6 = surroundings.now("ipv6/conf/all/forwarding").is_some();
     path.addresses.retain(|address| address.is_ipv4() || has_ipv6);

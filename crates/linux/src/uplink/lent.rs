@@ -243,7 +243,7 @@ impl Ways {
 
     fn change(&mut self, own: IpAddr, wanted: bool) -> std::io::Result<()> {
         let device = &self.device;
-        let metric = METRIC_FIRST + tun::index(device).unwrap_or_default();
+        let metric = metric(device);
         let (version, bits, new) = if own.is_ipv4() { (4, 32, "") } else { (6, 128, " nodad") };
         let route = format!("dev {device} metric {metric}");
         let requests = if wanted {
@@ -259,26 +259,68 @@ impl Ways {
     }
 }
 
-/// Returns whether the kernel still has what [`Ways`] made: for IPv4 the default route, for IPv6 the address, which
-/// vanishes with it. Returns true if this cannot be read.
+/// Returns whether the kernel still has what [`Ways`] made: the default route, and the address, with which an IPv4 route
+/// vanishes. Returns true if this cannot be read.
 fn has_way(device: &str, own: IpAddr) -> bool {
-    let file = if own.is_ipv4() { "route" } else { "if_inet6" };
-    let Ok(text) = fs::read_to_string(format!("/proc/thread-self/net/{file}")) else { return true };
+    let lists = |file: &str, is_it: &dyn Fn(&[&str]) -> bool| {
+        let text = fs::read_to_string(format!("/proc/thread-self/net/{file}"));
+        text.map_or(true, |text| text.lines().any(|line| is_it(&line.split_ascii_whitespace().collect::<Vec<_>>())))
+    };
     match own {
         // Interface, destination, gateway, flags, counts, metric, mask.
-        IpAddr::V4(_) => text.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>()).any(|fields| {
+        IpAddr::V4(_) => lists("route", &|fields| {
             fields.first() == Some(&device) && fields.get(1) == Some(&"00000000") && fields.get(7) == Some(&"00000000")
         }),
         IpAddr::V6(own) => {
-            let address = format!("{:032x}", u128::from(own));
-            text.lines().any(|line| line.starts_with(&address) && line.split_ascii_whitespace().last() == Some(device))
+            let [address, any] = [u128::from(own), 0].map(|address| format!("{address:032x}"));
+            let is_of = |fields: &[&str], first: &str| fields.first() == Some(&first) && fields.last() == Some(&device);
+            // Destination, its length, source, its length, next hop, metric. Routes of all tables are listed.
+            let metric = format!("{:08x}", metric(device));
+            let is_route = |fields: &[&str]| {
+                is_of(fields, &any) && fields.get(1) == Some(&"00") && fields.get(5) == Some(&metric.as_str())
+            };
+            lists("if_inet6", &|fields| is_of(fields, &address)) && lists("ipv6_route", &is_route)
         }
     }
+}
+
+/// Returns the metric of a device's default routes.
+fn metric(device: &str) -> u32 {
+    METRIC_FIRST + tun::index(device).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ability::{Needs, rehearse};
+    use crate::netns::Keeper;
+
+    #[test]
+    fn a_default_route_that_somebody_deletes_is_made_again() {
+        if let Err(lacking) = rehearse(Needs::default()) {
+            return crate::left_out::leave_out("the routes of a relay's device", lacking);
+        }
+        let mut namespaces = Keeper::start().unwrap();
+        let host = namespaces.create(&format!("ways-{}", std::process::id())).unwrap();
+        let work = || {
+            let tun = open("via-anna", 1420).unwrap();
+            tun.set_carrier(true).unwrap();
+            let mut ways = Ways::new("via-anna", 1).unwrap();
+            ways.set(true, true, Instant::from_secs(100)).unwrap();
+            for (version, all, second) in [("-4", "0.0.0.0/0", 200), ("-6", "::/0", 300)] {
+                let route = format!("{version} route show default dev via-anna");
+                let routes = || program("ip").args(route.split(' ')).output().unwrap().stdout;
+                assert!(!routes().is_empty(), "{version}");
+                // A route of another table is not the one.
+                let commands = ["delete", "add"].map(|verb| format!("route {verb} {all} dev via-anna"));
+                host.ip(commands.map(|command| command.replace("add", "add table 77"))).unwrap();
+                ways.handle_loss(Instant::from_secs(second));
+                ways.set(true, true, Instant::from_secs(second)).unwrap();
+                assert!(!routes().is_empty(), "{version}");
+            }
+        };
+        host.run(work).unwrap();
+    }
 
     #[test]
     fn a_way_that_cannot_be_is_tried_twice_a_minute_and_one_that_was_taken_is_made_again_at_once() {

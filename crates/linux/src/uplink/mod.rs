@@ -65,7 +65,7 @@ mod watch;
 
 pub use discover::{
     NO_DEFAULT_ROUTE, NO_RELAY, Network, Uplink, Way, addresses_of, discover, discover_all, discover_named,
-    discover_some, header_bytes, is_running, own_networks, reachable_addresses,
+    discover_some, header_bytes, interface_towards, is_running, own_networks, reachable_addresses,
 };
 pub use former::{Former, staying};
 pub use kernel_plan::{KERNEL, kernel_plan, unbound_interface};
@@ -73,6 +73,7 @@ pub use lending_plan::{LENDER, SLOTS_MAX, lending_plan, slot_addresses};
 pub use plan::{EnginePath, Families, Plan, Purpose, Step, engine_paths, plan};
 pub use plumbing::{GuardLoss, JanitorLoss, Plumbing, WaysLoss, clean, forget};
 pub(crate) use room::numbers_with_room;
+pub use state::Elsewhere;
 pub use surroundings::{Setting, Surroundings};
 pub use watch::{Change, Watch};
 

@@ -7,12 +7,12 @@ use super::deletions::{Deleted, Deletions};
 use super::firewalls;
 use super::janitor::Janitor;
 use super::kernel_plan;
-use super::lending_plan::{lending_plan, slot_addresses};
+use super::lending_plan::{all_slots, lending_plan_unchecked, slot_addresses};
 use super::plan::{
     EnginePath, Families, Plan, Purpose, Step, UPLINKS_MAX, check_networks_of, device_number, forwarding_variables,
     number_of, plan_unchecked, routes, settings, table_of,
 };
-use super::state::{self, Claim, Turn};
+use super::state::{self, Claim, Elsewhere, Turn};
 use super::watch::Watch;
 use super::{Setting, Surroundings, Uplink, addresses_of, engine_paths, staying};
 use crate::attachment::{has_ipv6, private_network};
@@ -196,9 +196,9 @@ impl Plumbing {
             return self.replace_for_kernel(index);
         }
         let (plan, surroundings) = self.plan_anew()?;
-        if self.purpose == Purpose::Engine {
-            check_networks_of(&uplink.interface, &self.device, &self.paths, &surroundings)?;
-        }
+        let slots = [all_slots(uplink)];
+        let paths = if self.purpose == Purpose::Engine { &self.paths[..] } else { &slots };
+        check_networks_of(&uplink.interface, &self.device, paths, &surroundings)?;
         let path = &plan.paths[index];
         // Without the families that the kernel cannot forward.
         self.paths[index].uplink.clone_from(&path.uplink);
@@ -386,7 +386,7 @@ impl Plumbing {
         // dropped.
         let surroundings = Surroundings::look_without_firewalls(&uplinks)?;
         let mut plan = match self.purpose {
-            Purpose::Lending { mtu, port } => lending_plan(&uplinks[0], mtu, port, &surroundings)?,
+            Purpose::Lending { mtu, port } => lending_plan_unchecked(&uplinks[0], mtu, port, &surroundings)?,
             Purpose::Kernel => kernel_plan::plan_of(self.paths.clone(), &surroundings)?,
             Purpose::Engine => plan_unchecked(&self.device, &self.paths, &surroundings)?,
         };
@@ -636,11 +636,11 @@ pub fn clean() -> Result<Vec<String>> {
 }
 
 /// Removes the records of killed processes in network namespaces that no longer exist: nothing is left to undo there.
-/// Returns the number of their devices.
+/// Also counts those in other namespaces, which [`clean`] undoes when called there.
 ///
 /// # Errors
 /// If the process may not.
-pub fn forget() -> Result<usize> {
+pub fn forget() -> Result<Elsewhere> {
     state::forget()
 }
 

@@ -90,7 +90,8 @@ impl Claim {
         Path::new(FOLDER).join(format!("{}-{}.alive", self.namespace, self.device))
     }
 
-    fn undo_file(&self) -> PathBuf {
+    /// The file of [`Self::write`].
+    pub fn undo_file(&self) -> PathBuf {
         Path::new(FOLDER).join(format!("{}-{}.undo", self.namespace, self.device))
     }
 
@@ -184,12 +185,21 @@ pub(super) fn clean() -> Result<Vec<String>> {
     Ok(cleaned)
 }
 
+/// Records of processes that have ended, like their janitors, in other network namespaces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// Devices in namespaces that no longer exist: their records are removed now.
+    pub forgotten: usize,
+    /// Devices in namespaces that exist, where their changes are still to be undone.
+    pub remaining: usize,
+}
+
 /// Removes the files of processes that have ended, like their janitors, in network namespaces that no longer exist:
-/// another namespace may get the same number. Returns the number of their devices.
+/// another namespace may get the same number.
 ///
 /// # Errors
 /// If a file cannot be locked.
-pub(super) fn forget() -> Result<usize> {
+pub(super) fn forget() -> Result<Elsewhere> {
     let own = namespace()?;
     let mut dead = Vec::new();
     for (namespace, device) in foreign(&own) {
@@ -197,15 +207,17 @@ pub(super) fn forget() -> Result<usize> {
         dead.extend(Claim::attempt(&device, &namespace)?);
     }
     if dead.is_empty() {
-        return Ok(0);
+        return Ok(Elsewhere::default());
     }
     let there = namespaces::all();
-    dead.retain(|claim| claim.namespace.parse().is_ok_and(|number: u64| !there.contains(&number)));
-    for claim in &dead {
+    let is_gone = |claim: &Claim| claim.namespace.parse().is_ok_and(|number: u64| !there.contains(&number));
+    let (gone, others): (Vec<Claim>, Vec<Claim>) = dead.into_iter().partition(is_gone);
+    for claim in &gone {
         let _ = fs::remove_file(claim.undo_file());
         let _ = fs::remove_file(claim.alive_file());
     }
-    Ok(dead.len())
+    let remaining = others.iter().filter(|claim| claim.undo_file().exists()).count();
+    Ok(Elsewhere { forgotten: gone.len(), remaining })
 }
 
 /// Returns the namespaces and devices of files outside the namespace `own`, each once.

@@ -222,14 +222,22 @@ fn call_anew<Out: Frame, In: Frame>(
     caller.call_anew(&settings.control, endpoint, now);
 }
 
-/// Returns the address of another path for the next call to the source: one that carries data, if there is one.
+/// Returns the address of the next path for a call to the source: one that carries data, if another one does.
 fn way_to_source(settings: &DestinationSettings, endpoint: &Endpoint, failed: IpAddr) -> IpAddr {
     let stats = endpoint.connections().filter_map(|connection| endpoint.stats(connection));
     let subflows = stats.flat_map(|stats| stats.subflows);
     let alive = subflows.filter(|subflow| subflow.established_at.is_some() && subflow.closed_at.is_none());
-    let paths = settings.paths();
-    let mut carrying = alive.map(|subflow| subflow.local.ip()).filter(|ip| *ip != failed && paths.contains(ip));
-    carrying.next().or_else(|| paths.iter().copied().find(|ip| *ip != failed)).unwrap_or(failed)
+    let carrying: Vec<IpAddr> = alive.map(|subflow| subflow.local.ip()).collect();
+    next_path(&settings.paths(), failed, |path| carrying.contains(&path))
+}
+
+/// Returns the path that comes after `failed` in the order of `paths`, of those that carry if another one does, so that
+/// each has its turn.
+fn next_path(paths: &[IpAddr], failed: IpAddr, carries: impl Fn(IpAddr) -> bool) -> IpAddr {
+    let after = paths.iter().position(|path| *path == failed).map_or(0, |place| place + 1);
+    let (before, after) = paths.split_at(after);
+    let others = || after.iter().chain(before).copied().filter(|path| *path != failed);
+    others().find(|path| carries(*path)).or_else(|| others().next()).unwrap_or(failed)
 }
 
 /// Returns the connection of an event that channels can have.
@@ -244,5 +252,30 @@ const fn connection_of(event: &Event) -> Option<ConnectionId> {
         | Event::AllAcknowledged(connection)
         | Event::PeerFinished(connection) => Some(*connection),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_path_to_the_source_has_its_turn() {
+        let path = |host: u8| IpAddr::from([10, 0, 0, host]);
+        let turns = |paths: &[u8], carrying: &[u8]| {
+            let paths: Vec<IpAddr> = paths.iter().map(|host| path(*host)).collect();
+            let mut failed = path(1);
+            let next = |_| {
+                failed = next_path(&paths, failed, |it| carrying.iter().any(|host| it == path(*host)));
+                failed
+            };
+            (0..4).map(next).collect::<Vec<_>>()
+        };
+        assert_eq!(turns(&[1, 2, 3], &[1, 2, 3]), [2, 3, 1, 2].map(path));
+        assert_eq!(turns(&[1, 2, 3], &[]), [2, 3, 1, 2].map(path));
+        assert_eq!(turns(&[1, 2, 3], &[1, 3]), [3, 1, 3, 1].map(path), "those that carry");
+        assert_eq!(turns(&[1, 2, 3], &[3]), [3, 1, 3, 1].map(path), "the others follow in vain, and it comes again");
+        assert_eq!(turns(&[2, 3], &[]), [2, 3, 2, 3].map(path), "its own is gone");
+        assert_eq!(turns(&[1], &[1]), [1, 1, 1, 1].map(path));
     }
 }
