@@ -238,6 +238,7 @@ fn another_scheduler_is_proposed_where_it_is_another_and_allowed() {
         (&["--set", "connection.scheduler=round-robin"], false),
         (&["--set", "connection.scheduler=blest"], false),
         (&["--set", "connection={ scheduler = \"round-robin\" }"], false),
+        (&["--set", "workload={ kind = \"none\" }"], false),
     ] {
         let output = anabranch(&[&["run", &path], words].concat()).assert().success();
         let told = contains("--set connection.scheduler=round-robin\n")

@@ -164,6 +164,8 @@ fn contradictions_are_found() {
     assert_mistake(changed("\"generated\"", "\"file\""), &["workload.path", "is missing", "workload.size"]);
     assert_mistake(changed("\"3 Mbit/s\"", "\"0 bit/s\""), &["relays[0].cellular.rate", "nothing ever gets through"]);
     assert_mistake(changed("\"10 s\"", "\"0 s\""), &["duration", "is not a valid duration of a run"]);
+    let too_short = "1 ns is not a valid duration of a run";
+    assert_mistake(changed("\"10 s\"", "\"1 ns\""), &["duration", too_short, "from \"1 ms\" up to"]);
     let both = "{ trace = \"t\", mean = \"1 Mbit/s\" }";
     assert_mistake(changed("\"3 Mbit/s\"", both), &["relays[0].cellular.rate.trace", "contradicts"]);
     assert_mistake(changed("\"3 Mbit/s\"", "{ variation = \"1 %\" }"), &["rate.mean: is missing", "trace"]);

@@ -9,7 +9,7 @@ use lab::present::summary;
 use lab::run::sweep::choose;
 use lab::run::{Progress, Recordings, Run, RunError};
 use lab::scenario::shell;
-use lab::scenario::{Override, Scenario};
+use lab::scenario::{Override, Scenario, WorkloadKind};
 
 use super::notes::notes_on;
 use super::shipped::{self, Found};
@@ -83,6 +83,10 @@ fn load(arguments: &arguments::Run) -> Result<(Found, Scenario), Failure> {
 /// A change of the scheduler to try next; `None` if the scenario has that one already or refuses the change, as it does
 /// if the variant sets the scheduler, or if the user has chosen one.
 fn another_scheduler(found: &Found, arguments: &arguments::Run, scenario: &Scenario) -> Option<String> {
+    // Without data there is nothing to schedule.
+    if scenario.workload.kind == WorkloadKind::None {
+        return None;
+    }
     // The kernel as the source has only one scheduler.
     if arguments.world.backend != Backend::Simulator || scenario.connection.scheduler == OTHER_SCHEDULER {
         return None;

@@ -50,8 +50,11 @@ impl FromStr for Invitation {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("is not an invitation: write it like {SCHEME}{KIND}?address=192.168.43.1&port=8684&code=042117");
+        let wrong = || {
+            format!(
+                "this is not an invitation: write it like {SCHEME}{KIND}?address=192.168.43.1&port=8684&code=042117"
+            )
+        };
         let query = text.strip_prefix(SCHEME).and_then(|rest| rest.strip_prefix(KIND)?.strip_prefix('?'));
         let (mut addresses, mut port, mut code, mut unknown) = (Vec::new(), PORT, None, Vec::new());
         for part in query.ok_or_else(wrong)?.split('&') {
@@ -72,13 +75,13 @@ impl FromStr for Invitation {
         // A missing field may be misspelt.
         let lacks = |name: &str| match &unknown[..] {
             [] => wrong(),
-            unknown => format!("has no {name}, but an unknown {}", unknown.join(" and ")),
+            unknown => format!("it has no {name}, but an unknown {}", unknown.join(" and ")),
         };
         if addresses.is_empty() {
             return Err(lacks("address"));
         }
         if addresses.len() > ADDRESSES_MAX {
-            return Err(format!("has {} addresses: at most {ADDRESSES_MAX} are allowed", addresses.len()));
+            return Err(format!("it has {} addresses: at most {ADDRESSES_MAX} are allowed", addresses.len()));
         }
         Ok(Self { addresses, port, code: code.ok_or_else(|| lacks("code"))? })
     }
@@ -106,17 +109,17 @@ mod tests {
     #[test]
     fn what_is_none_is_refused() {
         for (text, why) in [
-            ("", "not an invitation"),
+            ("", "this is not an invitation"),
             ("anabranch:pair", "not an invitation"),
             ("anabranch:pair?", "not an invitation"),
             ("anabranch:share?code=042117&address=10.0.0.1", "not an invitation"),
             ("anabranch:pair?code=042117", "not an invitation"),
             ("anabranch:pair?address=10.0.0.1", "not an invitation"),
-            ("anabranch:pair?adress=10.0.0.1&code=042117", "has no address, but an unknown adress"),
-            ("anabranch:pair?address=10.0.0.1&cod=042117", "has no code, but an unknown cod"),
+            ("anabranch:pair?adress=10.0.0.1&code=042117", "it has no address, but an unknown adress"),
+            ("anabranch:pair?address=10.0.0.1&cod=042117", "it has no code, but an unknown cod"),
             (
                 "anabranch:pair?address=::1&address=::2&address=::3&address=::4&address=::5&code=042117",
-                "has 5 addresses: at most 4",
+                "it has 5 addresses: at most 4",
             ),
             ("anabranch:pair?address=x&code=042117", "not an IP address"),
             ("anabranch:pair?address=10.0.0.1&code=42", "six digits"),

@@ -4,7 +4,7 @@
 use std::fmt;
 
 pub use linux::http::ANSWER_HEAD_BYTES_MAX;
-use linux::http::{ANSWER_FIELDS_MAX as FIELDS_MAX, merged_length};
+use linux::http::{ANSWER_FIELDS_MAX as FIELDS_MAX, lacks_version, merged_length};
 
 use super::framing::Framing;
 use super::target::Target;
@@ -108,6 +108,9 @@ pub fn parse_request(octets: &[u8]) -> Result<Option<(Request, usize)>, Refusal>
         Ok(httparse::Status::Partial) => return Err(too_large("the request's head is too long")),
         Err(httparse::Error::TooManyHeaders) => {
             return Err(too_large(format!("the request's head has more than {FIELDS_MAX} fields")));
+        }
+        Err(httparse::Error::Version) if lacks_version(octets) => {
+            return Err(bad("no version of HTTP follows the URL: a space in a URL is written %20"));
         }
         Err(httparse::Error::Version) => {
             return Err(refuse(505, "HTTP Version Not Supported", "only HTTP/1.1 and HTTP/1.0 are supported"));

@@ -135,8 +135,9 @@ impl HostLog {
         let path = self.path.display();
         if !self.is_attached {
             let end = if matches!(self.of, Logged::End(SOURCE)) { "source" } else { "destination" };
+            let stale = if self.path.exists() { "; the file of that name is of an earlier run" } else { "" };
             return Written::Nothing(format!(
-                "{path} is not written: the {end} is the kernel, not the engine (--{end} engine changes it)"
+                "{path} is not written: the {end} is the kernel, not the engine (--{end} engine changes it){stale}"
             ));
         }
         let Ok(growing) = Arc::try_unwrap(self.file) else {
@@ -164,5 +165,28 @@ impl Observer for LogObserver {
         if growing.error.is_none() {
             growing.error = growing.log.record(observation).err();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::load;
+
+    /// Whoever reads the folder later would take both logs for those of one run.
+    #[test]
+    fn a_log_of_an_earlier_run_is_said_to_be_one() {
+        let text = "name = \"x\"\nduration = \"1 s\"\nworkload = { kind = \"bulk\" }\n[[relays]]\n\
+            cellular = { rate = \"3 Mbit/s\", delay = \"5 ms\" }\n";
+        let scenario = load("x.toml", text, &[]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("source.sqlog");
+        let said = || match HostLog::create(Logged::End(SOURCE), &path, "source", &scenario).unwrap().commit() {
+            Written::Nothing(note) => note,
+            Written::File(_) | Written::Failed(_) => panic!("there is no engine to log"),
+        };
+        assert!(said().ends_with("(--source engine changes it)"), "{}", said());
+        std::fs::write(&path, "earlier").unwrap();
+        assert!(said().ends_with("; the file of that name is of an earlier run"), "{}", said());
     }
 }

@@ -146,6 +146,9 @@ impl Middlebox {
             Some(Deed::Narrow(narrow)) if narrow.size.0 < 68 => {
                 Some(("every IPv4 path carries packets of 68 octets (RFC 791)".into(), "write a larger `size`"))
             }
+            Some(Deed::Nat(nat)) if nat.idle_timeout.is_zero() => {
+                Some(("a NAT that forgets at once lets no answer in".into(), "write a longer `idle_timeout`"))
+            }
             Some(_) => None,
         }
     }
@@ -313,6 +316,7 @@ mod tests {
             "split = { payload = '0 B' }",
             "merge = { payload = '0 B', hold = '1 ms' }",
             "narrow = { size = '67 B' }",
+            "nat = { idle_timeout = '0 s' }",
         ] {
             assert!(middlebox(text).problem().is_some(), "{text}");
         }

@@ -66,9 +66,18 @@ pub fn parse_request(octets: &[u8]) -> Result<Option<(Request, usize)>, Refusal>
         Ok(httparse::Status::Partial) if octets.len() < HEAD_BYTES_MAX => Ok(None),
         Ok(httparse::Status::Partial) => Err(refuse(431, "the request's head is too long")),
         Err(httparse::Error::TooManyHeaders) => Err(refuse(431, "the request's head has too many fields")),
+        Err(httparse::Error::Version) if lacks_version(octets) => Err(refuse(400, "the request is malformed")),
         Err(httparse::Error::Version) => Err(refuse(505, "only HTTP/1.1 and HTTP/1.0 are supported")),
         Err(_) => Err(refuse(400, "the request is malformed")),
     }
+}
+
+/// Returns whether something else than a version of HTTP follows the target of the request at the start of `octets`, such
+/// as the rest of a target with a space.
+pub fn lacks_version(octets: &[u8]) -> bool {
+    let line = octets.trim_ascii_start().split(|octet| matches!(octet, b'\r' | b'\n')).next().unwrap_or_default();
+    let third = line.split(|octet| *octet == b' ').nth(2).unwrap_or_default();
+    !third.starts_with(b"HTTP/")
 }
 
 /// Converts a parsed head to a request.
@@ -152,6 +161,7 @@ mod tests {
         assert_eq!(status("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), 400);
         assert_eq!(status("GET / HTTP/1.1\r\nHost: h\r\n folded\r\n\r\n"), 400);
         assert_eq!(status("GET / HTTP/2.0\r\nHost: h\r\n\r\n"), 505);
+        assert_eq!(status("GET /a b HTTP/1.1\r\nHost: h\r\n\r\n"), 400);
         assert_eq!(status("\x16\x03\x01 TLS\r\n\r\n"), 400);
         assert_eq!(status(&format!("GET /{} HTTP/1.1\r\n", "a".repeat(HEAD_BYTES_MAX))), 431);
         let many: String = (0..=FIELDS_MAX).map(|n| format!("X-{n}: 1\r\n")).collect();

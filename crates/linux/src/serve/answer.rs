@@ -29,10 +29,31 @@ pub enum Body {
     None,
     /// A text.
     Text(String),
-    /// A part of a file: position of its first octet, and of the octet after its last.
-    File(File, u64, u64),
+    /// A part of a file: position of its first octet, and of the octet after its last; size and time of the last change of
+    /// the file as it was opened.
+    File(File, u64, u64, Version),
     /// A page, in chunks or plain.
     Page(Box<Listing>, Framing),
+}
+
+/// What tells an edited file from the one that was opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Version {
+    len: u64,
+    modified: SystemTime,
+}
+
+impl Version {
+    fn of(metadata: &Metadata) -> Self {
+        Self { len: metadata.len(), modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH) }
+    }
+
+    /// Returns whether the octets of this version may still be those of the file. One that has only grown, as logs do,
+    /// usually still begins with them.
+    pub fn is_in(&self, file: &File) -> std::io::Result<bool> {
+        let now = Self::of(&file.metadata()?);
+        Ok(now.len > self.len || (now.len, now.modified) == (self.len, self.modified))
+    }
 }
 
 impl Body {
@@ -41,7 +62,7 @@ impl Body {
         match self {
             Self::None => Some(0),
             Self::Text(text) => Some(text.len() as u64),
-            Self::File(_, at, end) => Some(end - at),
+            Self::File(_, at, end, _) => Some(end - at),
             Self::Page(..) => None,
         }
     }
@@ -65,6 +86,8 @@ pub fn answer(request: &Request, folder: &Folder) -> Answer {
     let mut answer = match found {
         // The links of a page there begin at the last slash.
         Ok(Found::Index(..) | Found::Listing(_)) if slashed.is_some() => moved(&slashed.unwrap_or_default()),
+        // Only folders have a slash at the end: `with_slash` has nothing to add to it.
+        Ok(Found::File(..)) if slashed.is_none() => text(404, format!("{}\n", reason(404))),
         Ok(Found::File(file, metadata, content_type) | Found::Index(file, metadata, content_type)) => {
             of_file(request, file, &metadata, content_type, now)
         }
@@ -104,7 +127,7 @@ fn of_file(request: &Request, file: File, metadata: &Metadata, content_type: &st
         Some(Err(_)) => return bare(416, Some(0), format!("Content-Range: bytes */{len}\r\n")),
     };
     let head = format!("Content-Type: {content_type}\r\n{about}Accept-Ranges: bytes\r\n{range}");
-    let body = if count == 0 { Body::None } else { Body::File(file, at, at + count) };
+    let body = if count == 0 { Body::None } else { Body::File(file, at, at + count, Version::of(metadata)) };
     Answer { body, ..bare(status, Some(count), head) }
 }
 

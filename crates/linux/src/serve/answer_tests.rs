@@ -97,6 +97,7 @@ fn a_folder_is_found_at_its_address_with_a_slash() {
         let body = answer.split_once("\r\n\r\n").unwrap().1;
         assert_eq!(body.is_empty(), what.starts_with("HEAD"));
     }
+    assert!(ask("GET /sub/index.html/").starts_with("HTTP/1.1 404 Not Found\r\n"), "files have no slash at the end");
     for what in ["GET /sub/", "GET /sub/?a=b", "GET /sub/index.html"] {
         let answer = ask(what);
         assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("page"), "{answer}");

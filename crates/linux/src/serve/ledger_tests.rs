@@ -1,6 +1,8 @@
 //! The lines of `serve` on requests.
 
 use std::fs::{self, File};
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::time::SystemTime;
 
 use units::Duration;
 
@@ -86,6 +88,33 @@ fn a_file_that_shrinks_is_said_to() {
         world.pass(Duration::from_secs(60), usize::MAX / 2);
     });
     assert!(matches!(&lines[..], [line] if line.ends_with(" of 30000000 B: the file became shorter)")), "{lines:?}");
+}
+
+/// Otherwise the client keeps a mixture of both versions.
+#[test]
+fn a_file_that_is_edited_is_said_to() {
+    let lines = |name: &str, edit: &dyn Fn(&mut File)| {
+        said(name, 64 << 10, |world, folder| {
+            fs::write(folder.0.join("big"), vec![7; 10 * BYTES]).unwrap();
+            let mut file = File::options().write(true).open(folder.0.join("big")).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+            world.request("GET /big HTTP/1.1\r\nHost: h\r\n\r\n");
+            world.pass(Duration::from_secs(1), 10_000);
+            edit(&mut file);
+            world.pass(Duration::from_secs(60), usize::MAX / 2);
+        })
+    };
+    let edited = lines("edited", &|file| file.write_all(&vec![8; 10 * BYTES]).unwrap());
+    assert!(
+        matches!(&edited[..], [line] if line.ends_with(" of 30000000 B: the file was changed meanwhile)")),
+        "{edited:?}"
+    );
+    // A log grows while it is downloaded.
+    let grown = lines("grown", &|file| {
+        file.seek(SeekFrom::End(0)).unwrap();
+        file.write_all(b"more").unwrap();
+    });
+    assert_eq!(grown, ["200 GET /big (30000000 B)"]);
 }
 
 #[test]

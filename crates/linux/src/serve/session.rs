@@ -9,7 +9,7 @@ use transport::{ConnectionId, Endpoint, Received};
 use units::{Duration, Instant};
 use wire::Payload;
 
-use super::answer::{Answer, Body, Framing, answer, refusal};
+use super::answer::{Answer, Body, Framing, Version, answer, refusal};
 use super::files::Folder;
 use super::ledger::Ledger;
 use super::listing::Listing;
@@ -49,7 +49,7 @@ pub struct Session {
 
 enum Part {
     Octets(Bytes),
-    File { file: File, at: u64, end: u64 },
+    File { file: File, at: u64, end: u64, version: Version },
 }
 
 /// How far sending came.
@@ -276,7 +276,9 @@ impl Session {
         match answer.body {
             Body::None => {}
             Body::Text(text) => self.outbox.push_back(Part::Octets(text.into())),
-            Body::File(file, at, end) => self.outbox.push_back(Part::File { file, at, end }),
+            Body::File(file, at, end, version) => {
+                self.outbox.push_back(Part::File { file, at, end, version });
+            }
             Body::Page(listing, framing) => self.page = Some((listing, framing)),
         }
     }
@@ -287,7 +289,7 @@ impl Part {
     fn next(&self) -> std::io::Result<Bytes> {
         match self {
             Self::Octets(octets) => Ok(octets.clone()),
-            Self::File { file, at, end } => {
+            Self::File { file, at, end, version } => {
                 let mut octets = vec![0; READ_BYTES.min(end - at) as usize];
                 let len = file.read_at(&mut octets, *at)?;
                 if len == 0 {
@@ -295,6 +297,10 @@ impl Part {
                     return Err(std::io::Error::other("the file became shorter"));
                 }
                 octets.truncate(len);
+                // The rest was read before.
+                if *at + len as u64 == *end && !version.is_in(file)? {
+                    return Err(std::io::Error::other("the file was changed meanwhile"));
+                }
                 Ok(octets.into())
             }
         }

@@ -230,7 +230,10 @@ impl Passage {
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         let own = match &mut self.way {
             Way::Beside => None,
-            Way::Routed(routed) => routed.poll_forward(),
+            Way::Routed(routed) => routed.poll_forward().map(|mut segment| {
+                routed.renew_stamp(&mut segment);
+                segment
+            }),
             Way::Spliced(relay) => relay.poll_transmit(now).map(|(_, segment)| segment),
         };
         own.or_else(|| self.passing.pop_front())

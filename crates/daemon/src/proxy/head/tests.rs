@@ -94,6 +94,7 @@ fn what_is_ambiguous_or_no_proxy_request_is_refused() {
     assert_eq!(status("POST http://h/ HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"), 501);
     assert_eq!(status("\x16\x03\x01 TLS\r\n\r\n"), 400);
     assert_eq!(status("GET http://h/ HTTP/2.0\r\n\r\n"), 505);
+    assert_eq!(status("GET http://h/a b HTTP/1.1\r\nHost: h\r\n\r\n"), 400);
     assert_eq!(status(&format!("GET http://h/{} HTTP/1.1\r\n", "a".repeat(HEAD_BYTES_MAX))), 431);
 }
 

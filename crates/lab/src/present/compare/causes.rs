@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{Key, Kind, Side};
-use crate::run::sweep::{Difference, ONLY_VARIANT, changes_of_case, differences};
+use crate::run::sweep::{
+    Difference, ONLY_VARIANT, Record, changes_of_case, content_without_files, differences, this_build,
+};
 use crate::scenario::{FieldPath, Override, Scenario};
 
 /// What is known of the settings of the runs that are compared.
@@ -14,7 +16,7 @@ pub(super) struct Causes {
     /// Settings that differ.
     pub settings: Vec<Difference>,
     /// Variants of each side whose settings it does not state: the sweep of its first line, usually the latest one, did
-    /// not have them.
+    /// not have them, or had changed them.
     pub unknown: [BTreeSet<String>; 2],
 }
 
@@ -27,26 +29,48 @@ pub(super) fn causes(sides: [&Side; 2], pairs: &[(&Key, &Key)]) -> Causes {
     }
     let mut found: Vec<Difference> = Vec::new();
     for (a, b) in pairs {
-        for (index, (variant, _)) in [a, b].into_iter().enumerate() {
-            if !is_stated(sides[index], variant) {
-                unknown[index].insert(variant.clone());
+        let cases = [Case::new(sides[0], a), Case::new(sides[1], b)];
+        for (index, key) in [a, b].into_iter().enumerate() {
+            if !is_stated(sides[index], key, &cases[index]) {
+                unknown[index].insert(key.0.clone());
             }
         }
         if unknown[0].contains(&a.0) || unknown[1].contains(&b.0) {
             continue;
         }
-        let all = of_pair([Case::new(sides[0], a), Case::new(sides[1], b)]);
+        let all = of_pair(cases);
         found.extend(all.into_iter().filter(|difference| !found.contains(difference)).collect::<Vec<_>>());
     }
     found.sort_by(|one, other| one.path.cmp(&other.path));
     Causes { settings: found, unknown }
 }
 
-/// Returns whether the settings of `side` say what the variant changes.
-fn is_stated(side: &Side, variant: &str) -> bool {
+/// Returns whether the settings of `side` say what the runs of this case depended on.
+fn is_stated(side: &Side, (variant, point): &Key, case: &Case) -> bool {
     let variants = side.settings.get("variants").and_then(Value::as_array);
     let is_named = |known: &Value| known.get("name").and_then(Value::as_str) == Some(variant);
-    side.kind == Kind::Run || variant == ONLY_VARIANT || variants.into_iter().flatten().any(is_named)
+    // Other builds may write the same settings in another way.
+    let is_checked =
+        |record: &&Record| record.build == this_build() && (&record.variant, &record.point) == (variant, point);
+    let is_of_others = |record: &Record| case.content.as_ref().is_some_and(|content| record.content != *content);
+    side.kind == Kind::Run
+        || (variant == ONLY_VARIANT || variants.into_iter().flatten().any(is_named))
+            && !side.records.iter().filter(is_checked).any(is_of_others)
+}
+
+/// Returns whether `run` is one of a case of `sweep`: it is of the same variant, and has the values of the point.
+pub(super) fn is_of_case((run, of_run): (&Side, &Key), (sweep, key): (&Side, &Key)) -> bool {
+    if of_run == key {
+        return true;
+    }
+    if of_run.0 != key.0 || !is_readable(sweep) {
+        return false;
+    }
+    let case = Case::new(sweep, key);
+    let is_of_point = |path: &FieldPath| key.1.iter().any(|(own, _)| own.parse().is_ok_and(|own| path.overlaps(&own)));
+    let differs = |difference: &Difference| difference.path.parse().is_ok_and(|path| is_of_point(&path));
+    // A sweep states the relays as written, so how many a point has is unknown.
+    !case.counts_relays && !differences([&run.settings, &case.settings]).iter().any(differs)
 }
 
 fn is_readable(side: &Side) -> bool {
@@ -61,22 +85,28 @@ struct Case {
     variant: Option<(String, Vec<FieldPath>)>,
     /// Whether the variant or the point decides how many relays there are.
     counts_relays: bool,
+    /// SHA-256 of the settings, as the records of a sweep state it, if it is known.
+    content: Option<String>,
 }
 
 impl Case {
     fn new(side: &Side, (variant, point): &Key) -> Self {
-        let as_written = Self { settings: side.settings.clone(), variant: None, counts_relays: false };
+        let as_written = Self { settings: side.settings.clone(), variant: None, counts_relays: false, content: None };
         if side.kind == Kind::Run {
             return as_written;
         }
         let Ok(written) = serde_json::from_value::<Scenario>(side.settings.clone()) else { return as_written };
         let changes = changes_of_case(&written, variant, point);
-        let changed = written.changed(&changes).and_then(|scenario| serde_json::to_value(scenario).ok());
+        let changed = written.changed(&changes);
+        let counts_relays = changes.iter().any(Override::counts_relays);
+        let content = changed.as_ref().filter(|_| !counts_relays).and_then(content_without_files);
+        let changed = changed.and_then(|scenario| serde_json::to_value(scenario).ok());
         let of_variant = changes_of_case(&written, variant, &[]).iter().map(|change| change.path().clone()).collect();
         Self {
             settings: changed.unwrap_or(as_written.settings),
             variant: Some((variant.clone(), of_variant)),
-            counts_relays: changes.iter().any(Override::counts_relays),
+            counts_relays,
+            content,
         }
     }
 
@@ -108,10 +138,12 @@ fn of_pair(mut cases: [Case; 2]) -> Vec<Difference> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::super::Contrast;
     use super::*;
-    use crate::run::sweep::{Plan, Record, choose};
-    use crate::scenario::load;
+    use crate::run::sweep::{Plan, choose, contents};
+    use crate::scenario::{load, load_file};
 
     const TEXT: &str = "name = \"x\"\nduration = \"1 s\"\nworkload = { kind = \"generated\", size = \"8 MB\" }\n\
         connection = { congestion = \"cubic\" }\n\
@@ -143,6 +175,21 @@ mod tests {
         let plan = Plan::new(|changes| load("x.toml", text, changes), &changes, None).unwrap();
         let records = plan.cases.iter().map(|case| record(&case.variant, &case.point)).collect();
         side(Kind::Sweep, serde_json::to_value(&plan.scenario).unwrap(), records)
+    }
+
+    /// The same as a journal of this build states it.
+    fn measured(text: &str, changes: &[&str]) -> Side {
+        let changes: Vec<Override> = changes.iter().map(|text| text.parse().unwrap()).collect();
+        of_plan(&Plan::new(|changes| load("x.toml", text, changes), &changes, None).unwrap())
+    }
+
+    fn of_plan(plan: &Plan) -> Side {
+        let contents = contents(plan);
+        let records = plan.cases.iter().map(|case| {
+            let content = contents[&(case.variant.clone(), case.point.clone())].clone();
+            Record { content, build: this_build().into(), ..record(&case.variant, &case.point) }
+        });
+        side(Kind::Sweep, serde_json::to_value(&plan.scenario).unwrap(), records.collect())
     }
 
     fn run(text: &str, variant: Option<&str>, changes: &[&str]) -> Side {
@@ -194,6 +241,60 @@ mod tests {
         assert_eq!(named(one("workload.size=2 MB"), one("workload.size=1 MB")), (vec![size], 1));
     }
 
+    #[test]
+    fn a_run_is_of_the_point_whose_values_it_has() {
+        let text = TEXT.to_owned() + GRID;
+        let olia = |size: &str| run(&text, Some("OLIA"), &[&format!("workload.size={size}")]);
+        assert_eq!(named(olia("1 MB"), sweep(&text, &[])), (vec![], 1));
+        let contrast = Contrast::new(sweep(&text, &[]), olia("8000 kB"));
+        let [case] = &contrast.cases[..] else { panic!("{:?}", contrast.cases) };
+        assert_eq!((&*case.variant, &*case.point[0].1, case.point_b.as_deref()), ("OLIA", "8 MB", Some(&[][..])));
+        assert_eq!((contrast.only_a.len(), contrast.only_b.len()), (3, 0));
+        assert_eq!(named(olia("2 MB"), sweep(&text, &[])).1, 0);
+        assert_eq!(named(run(&text, None, &["workload.size=1 MB"]), sweep(&text, &[])).1, 0);
+        // Another setting is a cause.
+        let mut other = olia("1 MB");
+        other.settings["connection"]["scheduler"] = "random".into();
+        assert_eq!(named(other, sweep(&text, &[])), (vec!["connection.scheduler: random, lowest-rtt".into()], 1));
+        let counts = text.replace("\"workload.size\" = [\"8 MB\", \"1000 kB\"]", "\"relays[0].count\" = [2, 3]");
+        assert_eq!(named(run(&counts, Some("OLIA"), &["relays[0].count=2"]), sweep(&counts, &[])).1, 0);
+    }
+
+    /// A sweep at other points, interrupted before its first run.
+    #[test]
+    fn a_variant_that_the_latest_sweep_had_changed_is_of_unknown_settings() {
+        let earlier = measured(&(TEXT.to_owned() + GRID), &["workload.size=1 MB"]);
+        let bbr = TEXT.replace("\"olia\"", "\"bbr\"") + GRID;
+        let mut later = sweep(&bbr, &["workload.size=2 MB"]);
+        later.records = earlier.records.clone();
+        let contrast = Contrast::new(earlier, later.clone());
+        assert_eq!((contrast.settings, contrast.unknown_b), (vec![], ["OLIA".to_owned()].into()));
+        // Another build may have other fields.
+        later.records.iter_mut().for_each(|record| record.build = "another".into());
+        assert_eq!(Contrast::new(later.clone(), later).unknown_a, [].into());
+    }
+
+    #[test]
+    fn what_a_sweep_stated_is_known() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        let mut checked = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "toml") {
+                continue;
+            }
+            let plan = Plan::new(|changes| load_file(&path, changes), &[], None).unwrap();
+            let side = of_plan(&plan);
+            for record in &side.records {
+                let key = (record.variant.clone(), record.point.clone());
+                let case = Case::new(&side, &key);
+                checked += usize::from(case.content.is_some());
+                assert!(is_stated(&side, &key, &case), "{}: {key:?}", path.display());
+            }
+        }
+        assert!(checked > 100, "{checked}");
+    }
+
     /// Their runs are kept, but the manifest is that of the latest sweep.
     #[test]
     fn variants_that_the_latest_sweep_did_not_have_are_of_unknown_settings() {
@@ -207,7 +308,7 @@ mod tests {
         assert_eq!(contrast.unknown_a, ["LIA", "OLIA"].map(String::from).into());
         assert_eq!(contrast.unknown_b, [].into());
         let text = contrast.to_text();
-        let said = "not known: what the variants LIA, OLIA set in A, whose first line does not name them";
+        let said = "not known: what the variants LIA, OLIA set in A, whose first line does not state it";
         assert!(text.contains(said) && !text.contains("the same settings"), "{text}");
         // What does not depend on variants is known.
         let mut written = [later(TEXT), later(&TEXT.replace("cubic", "newreno"))];
@@ -216,7 +317,7 @@ mod tests {
         assert_eq!(named(a.clone(), b.clone()), (vec!["connection.congestion: cubic, newreno".into()], 2));
         let text = Contrast::new(b, a).to_text();
         let both = ["A", "B"]
-            .map(|side| format!("not known: what the variant LIA sets in {side}, whose first line does not name it"));
+            .map(|side| format!("not known: what the variant LIA sets in {side}, whose first line does not state it"));
         assert!(both.iter().all(|said| text.contains(said)), "{text}");
     }
 

@@ -57,10 +57,10 @@ pub struct CaseContrast {
     pub variant: String,
     /// Path and value of every field of the grid.
     pub point: Vec<(String, String)>,
-    /// What B calls the variant, if it is another word. Both have only one case, so the two are compared.
+    /// What B calls the variant, if it is another word: both have only one case, so the two are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant_b: Option<String>,
-    /// B's point, likewise.
+    /// B's point, if it is another one: likewise, or because one is a run, which has the values of the other's point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub point_b: Option<Vec<(String, String)>>,
     /// Seeds in both: the pairs.
@@ -105,13 +105,19 @@ pub struct Unpaired {
 type Runs<'a> = BTreeMap<u64, &'a Record>;
 
 impl Contrast {
-    /// Compares `b` with `a`. Runs with the same variant, point of the grid and seed are a pair. If both results have a
-    /// single case, its name does not matter.
+    /// Compares `b` with `a`. Runs with the same variant, point of the grid and seed are a pair. The result of one run is
+    /// at the point whose values it has. If both results have a single case, its name does not matter.
     pub fn new(a: Side, b: Side) -> Self {
         let (of_a, of_b) = (by_case(&a.records), by_case(&b.records));
         let files = changed_files([&a.files, &b.files]);
         let pairs: Vec<(&Key, &Key)> = match (single(&of_a), single(&of_b)) {
             (Some(a), Some(b)) => vec![(a, b)],
+            (Some(of_run), _) if a.kind == Kind::Run => {
+                case_of((&a, of_run), (&b, &of_b)).map(|key| (of_run, key)).into_iter().collect()
+            }
+            (_, Some(of_run)) if b.kind == Kind::Run => {
+                case_of((&b, of_run), (&a, &of_a)).map(|key| (key, of_run)).into_iter().collect()
+            }
             _ => of_a.keys().filter(|key| of_b.contains_key(key)).map(|key| (key, key)).collect(),
         };
         let Causes { settings, unknown: [unknown_a, unknown_b] } = causes::causes([&a, &b], &pairs);
@@ -160,6 +166,11 @@ fn by_case(records: &[Record]) -> BTreeMap<Key, Runs<'_>> {
 /// The only case, if there is just one.
 fn single<'c>(cases: &'c BTreeMap<Key, Runs<'_>>) -> Option<&'c Key> {
     (cases.len() == 1).then(|| cases.keys().next()).flatten()
+}
+
+/// The case of a sweep that a run is one of.
+fn case_of<'c>(run: (&Side, &Key), (sweep, cases): (&Side, &'c BTreeMap<Key, Runs<'_>>)) -> Option<&'c Key> {
+    cases.keys().find(|key| causes::is_of_case(run, (sweep, key)))
 }
 
 impl CaseContrast {

@@ -81,9 +81,9 @@ fn unknown(side: &str, variants: &BTreeSet<String>) -> String {
     let more = if variants.len() > NAMED_MAX { ", ..." } else { "" };
     match variants.len() {
         0 => String::new(),
-        1 => format!("not known: what the variant {named} sets in {side}, whose first line does not name it\n"),
+        1 => format!("not known: what the variant {named} sets in {side}, whose first line does not state it\n"),
         _ => {
-            format!("not known: what the variants {named}{more} set in {side}, whose first line does not name them\n")
+            format!("not known: what the variants {named}{more} set in {side}, whose first line does not state it\n")
         }
     }
 }

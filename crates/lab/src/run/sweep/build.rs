@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Identifies this build by the program's octets; empty if they cannot be read.
-pub(super) fn this_build() -> &'static str {
+pub(crate) fn this_build() -> &'static str {
     static BUILD: OnceLock<String> = OnceLock::new();
     // The file may have been replaced since; the link leads to the running program.
     BUILD.get_or_init(|| {

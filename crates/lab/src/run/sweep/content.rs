@@ -11,20 +11,31 @@ use crate::run::inputs;
 use crate::scenario::Scenario;
 
 /// A variant, and path and value of every field of the grid.
-pub(super) type Key = (String, Vec<(String, String)>);
+pub(crate) type Key = (String, Vec<(String, String)>);
 
 /// SHA-256 of what the runs of each case depend on, in hexadecimal: the settings, and the contents of the files that
 /// they name. Adding variants, points or seeds to a sweep does not change it.
-pub(super) fn contents(plan: &Plan) -> BTreeMap<Key, String> {
+pub(crate) fn contents(plan: &Plan) -> BTreeMap<Key, String> {
     let mut files = BTreeMap::new();
     plan.cases.iter().map(|case| ((case.variant.clone(), case.point.clone()), content(case, &mut files))).collect()
 }
 
-/// `files` holds the digests of files read so far: cases usually share them.
-fn content(case: &Case, files: &mut BTreeMap<PathBuf, String>) -> String {
-    let settings = serde_json::to_vec(&without_sweep(&case.scenario)).expect("scenarios have text keys");
+/// The same of the runs of one case that is `scenario`, as this build states it; `None` if it names files, whose contents
+/// are unknown here.
+pub(crate) fn content_without_files(scenario: &Scenario) -> Option<String> {
+    inputs::files(scenario).is_empty().then(|| digest_of_settings(scenario)).map(hexadecimal)
+}
+
+fn digest_of_settings(scenario: &Scenario) -> Sha256 {
+    let settings = serde_json::to_vec(&without_sweep(scenario)).expect("scenarios have text keys");
     let mut digest = Sha256::new();
     digest.update(settings);
+    digest
+}
+
+/// `files` holds the digests of files read so far: cases usually share them.
+fn content(case: &Case, files: &mut BTreeMap<PathBuf, String>) -> String {
+    let mut digest = digest_of_settings(&case.scenario);
     for path in inputs::files(&case.scenario) {
         let of_file =
             files.entry(path).or_insert_with_key(|path| inputs::digest(path).map_or_else(String::new, hexadecimal));

@@ -25,7 +25,11 @@ mod samples;
 mod workers;
 
 pub(crate) use axes::changes_of_case;
+pub(crate) use build::this_build;
 pub use choice::{ChoiceError, choose};
+pub(crate) use content::content_without_files;
+#[cfg(test)]
+pub(crate) use content::contents;
 pub use difference::{Difference, changed_files, differences};
 pub use journal::{Journal, JournalError, read_journal};
 pub(crate) use plan::described;

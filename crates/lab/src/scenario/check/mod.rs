@@ -26,6 +26,8 @@ use super::{Connection, Scenario};
 const DURATION_MAX: Duration = Duration::from_secs(86_400);
 /// Maximum number of windows or periods of a run: each is a line of every series.
 const WINDOWS_MAX: u64 = 1_000_000;
+/// Minimum length of a window.
+const WINDOW_MIN: Duration = Duration::from_millis(1);
 /// Maximum number of relays: there are no easily distinguished addresses for more.
 const RELAYS_MAX: usize = 10_000;
 /// Smallest MTU: the size that every IPv4 host can reassemble (RFC 791) still has room for headers, options and data.
@@ -82,12 +84,12 @@ pub(super) fn complaints(scenario: &Scenario) -> Vec<Complaint> {
 }
 
 fn check_times(scenario: &Scenario, found: &mut Vec<Complaint>) {
-    if scenario.duration.is_zero() || scenario.duration > DURATION_MAX {
+    if scenario.duration < WINDOW_MIN || scenario.duration > DURATION_MAX {
         let problem = format!("{} is not a valid duration of a run", scenario.duration);
-        return found.push(Complaint::new("duration", problem, "write a time above zero and up to \"24 h\""));
+        return found.push(Complaint::new("duration", problem, "write a time from \"1 ms\" up to \"24 h\""));
     }
     let window = scenario.metrics.window;
-    if window < Duration::from_millis(1) || window > scenario.duration {
+    if window < WINDOW_MIN || window > scenario.duration {
         let problem = format!("a window of {window} does not fit a run of {}", scenario.duration);
         found.push(Complaint::new("metrics.window", problem, "write a time from \"1 ms\" up to the run's duration"));
     } else if scenario.duration.as_nanos() / window.as_nanos() > WINDOWS_MAX {
