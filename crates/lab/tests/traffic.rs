@@ -282,6 +282,10 @@ fn workloads_say_what_they_need_and_nothing_else() {
     let with = |change: &'static str| [video[0], video[1], change];
     refused(&with("workload.video.frames_per_s=0"), &["video.frames_per_s", "not a valid number", "1 to 1000"]);
     refused(&with("workload.video.weights=[0, 0, 0]"), &["video.weights", "not valid weights"]);
+    let intra = "workload.video={ group_frames = 1, weights = [0, 1, 1] }";
+    refused(&with(intra), &["video.weights", "every frame has weight zero", "above zero"]);
+    let anchors = "workload.video={ anchor_frames = 1, weights = [0, 0, 1] }";
+    refused(&with(anchors), &["video.weights", "every frame has weight zero"]);
     refused(&with("workload.video.weights=[1, 2]"), &["workload.video.weights"]);
     refused(&with("workload.video.frams=3"), &["unknown field", "frames_per_s"]);
     refused(

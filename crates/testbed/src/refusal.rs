@@ -49,11 +49,11 @@ fn loads(scenario: &Scenario) -> Result<(), RunError> {
 fn beyond_the_destination(scenario: &Scenario) -> Vec<Unsupported> {
     let (connection, cooperation) = (&scenario.connection, &scenario.cooperation);
     let is_alone = ["manual", "signal-only"].contains(&connection.path_manager.as_str());
-    let has_others = connection.subflows_max.unwrap_or(usize::MAX).min(scenario.active_relays().len()) > 1;
+    let subflows = connection.subflows_max.unwrap_or(usize::MAX).min(scenario.active_relays().len());
     let is_used = matches!(scenario.workload.kind, WorkloadKind::Video | WorkloadKind::Requests);
     let asked = [
         ("connection.receiver_centric", connection.receiver_centric.is_some(), "rates set by the receiver"),
-        ("connection.path_manager", is_alone && has_others, "path managers that open only the first subflow"),
+        ("connection.path_manager", is_alone && subflows > 1, "path managers that open only the first subflow"),
         ("cooperation.selection", cooperation.selection.method.steers(), "relay selection"),
         ("cooperation.relays", cooperation.relays == RelayMode::FastAck, "relays that splice subflows"),
         ("cooperation.forwarding", cooperation.forwarding.is_some(), "differentiated forwarding"),
@@ -66,7 +66,18 @@ fn beyond_the_destination(scenario: &Scenario) -> Vec<Unsupported> {
         problem: format!("the kernel as the destination does not support {what}"),
         remedy: OUR_DESTINATION,
     };
-    asked.into_iter().filter(|(_, asked, _)| *asked).map(refuse).collect()
+    let remedy = "set it to 9 or less (--set connection.subflows_max=9), or use our engine: --destination engine";
+    asked.into_iter().filter(|(_, asked, _)| *asked).map(refuse).chain(too_many(subflows, remedy)).collect()
+}
+
+/// Returns that the kernel does not have as many subflows, if it does not.
+fn too_many(subflows: usize, remedy: &'static str) -> Option<Unsupported> {
+    let most = KERNEL_SUBFLOWS_MAX + 1;
+    (subflows > most).then(|| Unsupported {
+        field: "connection.subflows_max",
+        problem: format!("the kernel has at most {most} subflows"),
+        remedy,
+    })
 }
 
 fn beyond_the_source(scenario: &Scenario) -> Vec<Unsupported> {
@@ -85,15 +96,9 @@ fn beyond_the_source(scenario: &Scenario) -> Vec<Unsupported> {
             refuse(field, format!("the kernel as the source does not support {what}"));
         }
     }
-    let most = KERNEL_SUBFLOWS_MAX + 1;
     let paths = if cooperation.selection.method.steers() { 1 } else { scenario.active_relays().len() };
-    if connection.subflows_max.unwrap_or(paths) > most {
-        refused.push(Unsupported {
-            field: "connection.subflows_max",
-            problem: format!("the kernel has at most {most} subflows"),
-            remedy: "set it to 9 or less (--set connection.subflows_max=9), or let our engine send: --source engine",
-        });
-    }
+    let remedy = "set it to 9 or less (--set connection.subflows_max=9), or let our engine send: --source engine";
+    refused.extend(too_many(connection.subflows_max.unwrap_or(paths), remedy));
     refused
 }
 
@@ -217,6 +222,14 @@ mod tests {
             assert_eq!(refused_there(&[&manager]), expected, "{manager}");
             assert_eq!(refused_there(&[&manager, "connection.subflows_max=1"]), [""; 0], "there is one path");
         }
+        let cell = |changes: &[&str]| {
+            let changes: Vec<_> = changes.iter().map(|change| change.parse().unwrap()).collect();
+            let text = include_str!("../../../scenarios/cell.toml");
+            fields(check(&lab::scenario::load("cell.toml", text, &changes).unwrap(), destination))
+        };
+        assert_eq!(cell(&[]), ["connection.subflows_max"], "ten relays");
+        assert_eq!(cell(&["connection.subflows_max=9"]), [""; 0]);
+        assert_eq!(refused_there(&["connection.subflows_max=10"]), [""; 0], "there are four paths");
         let video = ["workload={ kind = 'video', rate = '2 Mbit/s' }", cubic];
         assert!(refused(&video).is_empty());
     }

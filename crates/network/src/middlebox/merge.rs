@@ -24,7 +24,8 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// Merges up to `payload_max_bytes` octets of data per segment, and holds each segment for at most `hold`.
+    /// Merges up to `payload_max_bytes` octets of data per segment, as far as an IP packet holds them, and holds each
+    /// segment for at most `hold`.
     pub fn new(payload_max_bytes: usize, hold: Duration) -> Self {
         Self { payload_max: payload_max_bytes, hold, held: BTreeMap::new() }
     }
@@ -44,7 +45,8 @@ impl Merge {
         let Some((_, held)) = self.held.get_mut(&flow) else { return false };
         let fits = held.segment().is_some_and(|first| {
             let continues = first.end() == next.seq && first.ecn == next.ecn;
-            continues && first.payload.len() + next.payload.len() <= self.payload_max
+            let payload_fits = first.payload.len() + next.payload.len() <= self.payload_max;
+            continues && payload_fits && first.emitted_len() + next.payload.len() <= Segment::PACKET_BYTES_MAX
         });
         fits && held.edit(|first| join(first, next))
     }
@@ -122,6 +124,17 @@ mod tests {
         let merged = Segment { ack: SeqNr(9), window: 7, ..piece(100, b"abcdef") };
         assert_eq!(lane.segments(), [merged, piece(106, b"ghi")]);
         assert_eq!(lane.arrived[1].0, 1_000);
+    }
+
+    #[test]
+    fn no_packet_outgrows_ip() {
+        let mut lane = Lane::new(Merge::new(100_000, Duration::from_millis(1)));
+        static OCTETS: [u8; 1448] = [0; 1448];
+        lane.send_all((0..100).map(|number| piece(100 + 1448 * number, &OCTETS)));
+        lane.run();
+        let lens: Vec<_> = lane.segments().iter().map(Segment::emitted_len).collect();
+        assert_eq!(lens.len(), 3, "{lens:?}");
+        assert!(lens.iter().all(|len| *len <= Segment::PACKET_BYTES_MAX), "{lens:?}");
     }
 
     #[test]

@@ -223,7 +223,7 @@ impl Topology {
     }
 }
 
-/// Checks that both addresses are in one network, and the second is not the one that the first host has behind a NAT.
+/// Checks that both addresses are in one network, and neither is the one that the first host has behind a NAT.
 fn check_network(given: [IpAddr; 2], middleboxes: &[Middlebox]) -> Result<(), String> {
     let [first, second] = given.map(super::plan::v4_of);
     for ip in [first, second] {
@@ -243,7 +243,11 @@ fn check_network(given: [IpAddr; 2], middleboxes: &[Middlebox]) -> Result<(), St
         return Err(format!("{first} and {second} are not in the same /{bits} network: use addresses that are"));
     }
     let has_nat = middleboxes.iter().any(|middlebox| matches!(middlebox.deed(), Some(Deed::Nat(_))));
-    if has_nat && super::plan::external(first) == second {
+    let external = super::plan::external(first);
+    if has_nat && external == first {
+        return Err(format!("{first} is the NAT's own address: give the first host another one"));
+    }
+    if has_nat && external == second {
         return Err(format!("{second} is the address of {first} behind its NAT: give the second host another one"));
     }
     Ok(())
@@ -384,6 +388,10 @@ mod tests {
             (
                 "addresses = ['10.9.0.1', '10.9.0.254']\nmiddleboxes = [{ nat = { idle_timeout = '60 s' } }]",
                 ["link 1", "behind its NAT"],
+            ),
+            (
+                "addresses = ['10.9.0.254', '10.9.0.9']\nmiddleboxes = [{ nat = { idle_timeout = '60 s' } }]",
+                ["link 1", "give the first host another one"],
             ),
             ("outages = [{ from = '2 s', until = '1 s' }]", ["link 1", "no duration"]),
             ("middleboxes = [{ toaster = {} }]", ["line 7", "strip"]),

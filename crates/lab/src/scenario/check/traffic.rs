@@ -68,8 +68,12 @@ pub(super) fn check_video(video: &Video, refuse: &mut impl Refuse) {
             refuse(&format!("video.{name}"), format!("{count} is not a valid number of frames"), "write 1 to 1000");
         }
     }
+    let format = video.format(Rate::ZERO);
     if video.weights.iter().all(|weight| *weight == 0) || video.weights.iter().any(|weight| *weight > FRAMES_MAX) {
         refuse("video.weights", "are not valid weights of frames".into(), "write numbers up to 1000, like [5, 3, 1]");
+    } else if (0..video.group_frames.clamp(1, FRAMES_MAX)).all(|place| format.weight(place) == 0) {
+        let problem = "every frame has weight zero: a group has none of the other kinds";
+        refuse("video.weights", problem.into(), "write weights above zero for I, P and B frames, like [5, 3, 1]");
     }
     for (name, span) in [("startup", video.startup), ("rebuffer", video.rebuffer)] {
         if span > PAUSE_MAX {

@@ -39,7 +39,8 @@ impl VideoFormat {
         Duration::from_secs(1).mul_div(frames, self.frames_per_s.max(1).into())
     }
 
-    fn weight(&self, place: u32) -> u64 {
+    /// Returns the weight of the frame at `place` in its group, from 0.
+    pub fn weight(&self, place: u32) -> u64 {
         let kind = match place {
             0 => 0,
             _ if place % self.anchor_frames.max(1) == 0 => 1,
