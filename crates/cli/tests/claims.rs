@@ -48,7 +48,8 @@ fn the_end_says_how_to_go_on_with_these_runs() {
     claims(&[&map[..], &["--json"]].concat()).success().stdout(predicates::str::ends_with("}\n"));
     claims(&[&map[..], &["--out", "x"]].concat())
         .success()
-        .stdout(contains("claims --map --ids C39 --conditions short-units --out x    # "));
+        .stdout(contains("claims --map --ids C39 --conditions short-units --seeds 2 --confirm 0 --out x    # "));
+    claims(&map[..5]).success().stdout(contains("claims --map --ids C39 --conditions short-units    # "));
 }
 
 #[test]
