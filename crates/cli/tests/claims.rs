@@ -95,11 +95,12 @@ fn a_map_has_every_condition_asked_for_and_is_kept() {
     let measured = |cell: &serde_json::Value| cell["looked_at"]["findings"][0]["measured"].as_f64().unwrap();
     assert!(measured(&squares[0]) != measured(&squares[2]) && measured(&squares[0]) != measured(&squares[3]));
     // No run of C02 depends on the unit of G1, and nothing of C39 on any run.
-    let unchanged = |claim: usize| -> Vec<bool> {
+    let repeats = |claim: usize| -> Vec<Option<&str>> {
         let squares = object["claims"][claim]["squares"].as_array().unwrap().iter();
-        squares.map(|square| square["unchanged"].as_bool().unwrap()).collect()
+        squares.map(|square| square["repeats"].as_str()).collect()
     };
-    assert_eq!((unchanged(0), unchanged(1)), (vec![false, true, false, false], vec![false, true, true, true]));
+    let shipped = Some("shipped");
+    assert_eq!((repeats(0), repeats(1)), (vec![None, shipped, None, None], vec![None, shipped, shipped, shipped]));
 }
 
 /// As when no run of a scenario can begin.
