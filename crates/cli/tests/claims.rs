@@ -103,6 +103,29 @@ fn a_map_has_every_condition_asked_for_and_is_kept() {
     assert_eq!((repeats(0), repeats(1)), (vec![None, shipped, None, None], vec![None, shipped, shipped, shipped]));
 }
 
+/// `sweep --restart` would discard other runs.
+#[test]
+fn runs_of_another_version_are_to_be_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let claims = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+        command.current_dir(directory.path()).args(["claims", "--ids", "C02", "--seeds", "1"]).assert()
+    };
+    claims().success();
+    let mut entries = std::fs::read_dir(directory.path().join("out/claims")).unwrap();
+    let path = entries.next().unwrap().unwrap().path();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let version = concat!("\"version\":\"", env!("CARGO_PKG_VERSION"), "\"");
+    for (damaged, said) in [
+        (text.replace(version, "\"version\":\"0\""), "by version 0 of this program, not of version"),
+        (text.replace("\"seed\":1,\"values\"", "\"seed\":one,\"values\""), "jsonl:2: this is not a line of a sweep"),
+    ] {
+        std::fs::write(&path, damaged).unwrap();
+        let remedy = contains("help: choose another --out, or remove the file\n");
+        claims().code(2).stderr(contains(said).and(remedy).and(contains("--restart").not()));
+    }
+}
+
 /// As when no run of a scenario can begin.
 #[test]
 fn a_claim_that_no_run_measured_is_a_failure_in_the_map_too() {

@@ -66,7 +66,7 @@ fn records(
     let manifest = Manifest::new(plan);
     // Runs with other settings have a journal of their own.
     let path = arguments.out.join(format!("{}-{world}{}.jsonl", plan.scenario.name, &manifest.content[..12]));
-    let mut journal = Journal::open(&path, plan, false).map_err(|error| unusable(&error))?;
+    let mut journal = Journal::open(&path, plan, false).map_err(|error| unusable(&error, "remove the file"))?;
     // Warn only once: there may be hundreds of journals.
     static TOLD: AtomicBool = AtomicBool::new(false);
     if !TOLD.load(Ordering::Relaxed) {
