@@ -527,6 +527,19 @@ mod tests {
         assert!(error.contains("before its files changed"), "{error}");
     }
 
+    /// Earlier versions of `claims` stated them without the condition.
+    #[test]
+    fn runs_of_the_same_cases_stand_side_by_side_whatever_is_stated_besides() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.jsonl");
+        let mut other = plan();
+        other.scenario.connection.sack = false;
+        Journal::open(&path, &other, false).unwrap().add(record(1)).unwrap();
+        assert_eq!(Journal::open(&path, &plan(), false).unwrap().records().len(), 1);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.split_inclusive('\n').next().unwrap(), line(&Manifest::new(&plan())));
+    }
+
     #[test]
     fn what_is_no_journal_is_left_as_it_is() {
         let directory = tempfile::tempdir().unwrap();
