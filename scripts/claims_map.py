@@ -38,7 +38,7 @@ def verdict(row, conditions):
         return "holds as shipped"
     if row["shipped"].startswith("i"):
         return "informative"
-    under = [name for name in conditions if row[name] in ("+", "+ =")]
+    under = [name for name in conditions if row[name].startswith("+")]
     return "holds under " + ", ".join(under) if under else "never here"
 
 

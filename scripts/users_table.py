@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-SQUARE = re.compile(r"(?:\*\*(?P<state>better|worse)\*\* )?(?P<without>\S+) -> (?P<with>\S+)(?P<same> =)?")
+SQUARE = re.compile(r"(?:\*\*(?P<state>better|worse)\*\* )?(?P<without>\S+) -> (?P<with>\S+)(?P<same> =.*)?")
 # Beyond as many names, a cell names the exceptions.
 NAMES = 14
 # Modules of the longer table only.

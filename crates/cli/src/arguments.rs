@@ -26,7 +26,7 @@ use crate::rate::target;
 pub use cc::{Cc, CcAdapt, CcOrder, CcStatus, CcTell};
 pub use claims::{ClaimMode, Claims};
 pub use values::{Cap, Change, PairTarget};
-pub use world::{Backend, World};
+pub use world::{Backend, StackKind, World};
 
 use values::{
     address, cap, change, device_name, filter, interface, jobs, pair_target, patience, percent, place, priced, relay,

@@ -48,7 +48,8 @@ fn the_end_says_how_to_go_on_with_these_runs() {
     claims(&[&map[..], &["--json"]].concat()).success().stdout(predicates::str::ends_with("}\n"));
     claims(&[&map[..], &["--out", "x"]].concat())
         .success()
-        .stdout(contains("claims --map --ids C39 --conditions short-units --out x    # "));
+        .stdout(contains("claims --map --ids C39 --conditions short-units --seeds 2 --confirm 0 --out x    # "));
+    claims(&map[..5]).success().stdout(contains("claims --map --ids C39 --conditions short-units    # "));
 }
 
 #[test]
@@ -94,11 +95,35 @@ fn a_map_has_every_condition_asked_for_and_is_kept() {
     let measured = |cell: &serde_json::Value| cell["looked_at"]["findings"][0]["measured"].as_f64().unwrap();
     assert!(measured(&squares[0]) != measured(&squares[2]) && measured(&squares[0]) != measured(&squares[3]));
     // No run of C02 depends on the unit of G1, and nothing of C39 on any run.
-    let unchanged = |claim: usize| -> Vec<bool> {
+    let repeats = |claim: usize| -> Vec<Option<&str>> {
         let squares = object["claims"][claim]["squares"].as_array().unwrap().iter();
-        squares.map(|square| square["unchanged"].as_bool().unwrap()).collect()
+        squares.map(|square| square["repeats"].as_str()).collect()
     };
-    assert_eq!((unchanged(0), unchanged(1)), (vec![false, true, false, false], vec![false, true, true, true]));
+    let shipped = Some("shipped");
+    assert_eq!((repeats(0), repeats(1)), (vec![None, shipped, None, None], vec![None, shipped, shipped, shipped]));
+}
+
+/// `sweep --restart` would discard other runs.
+#[test]
+fn runs_of_another_version_are_to_be_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let claims = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+        command.current_dir(directory.path()).args(["claims", "--ids", "C02", "--seeds", "1"]).assert()
+    };
+    claims().success();
+    let mut entries = std::fs::read_dir(directory.path().join("out/claims")).unwrap();
+    let path = entries.next().unwrap().unwrap().path();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let version = concat!("\"version\":\"", env!("CARGO_PKG_VERSION"), "\"");
+    for (damaged, said) in [
+        (text.replace(version, "\"version\":\"0\""), "by version 0 of this program, not of version"),
+        (text.replace("\"seed\":1,\"values\"", "\"seed\":one,\"values\""), "jsonl:2: this is not a line of a sweep"),
+    ] {
+        std::fs::write(&path, damaged).unwrap();
+        let remedy = contains("help: choose another --out, or remove the file\n");
+        claims().code(2).stderr(contains(said).and(remedy).and(contains("--restart").not()));
+    }
 }
 
 /// As when no run of a scenario can begin.

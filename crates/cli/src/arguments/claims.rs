@@ -8,6 +8,8 @@ use super::{Backend, jobs};
 
 /// Default folder for finished runs.
 const OUT: &str = "out/claims";
+/// Default number of seeds that confirm.
+const CONFIRM: u64 = 40;
 
 /// Arguments of `anabranch claims`.
 #[derive(Args, Debug)]
@@ -35,7 +37,7 @@ pub struct Claims {
     #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', requires = "map")]
     pub conditions: Vec<String>,
     /// With --map, number of further seeds to confirm the results; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(0..=10_000), requires = "map", allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", default_value_t = CONFIRM, value_parser = clap::value_parser!(u64).range(0..=10_000), requires = "map", allow_hyphen_values = true)]
     pub confirm: u64,
     /// Print one JSON object instead of a table
     #[arg(long)]
@@ -52,6 +54,11 @@ impl Claims {
     /// Returns the folder for finished runs, if it is not the default.
     pub fn chosen_out(&self) -> Option<&Path> {
         (self.out != Path::new(OUT)).then_some(&self.out)
+    }
+
+    /// Returns the number of seeds to confirm the results, if it is not the default.
+    pub fn chosen_confirm(&self) -> Option<u64> {
+        (self.confirm != CONFIRM).then_some(self.confirm)
     }
 
     /// Returns the number of seeds for every comparison.

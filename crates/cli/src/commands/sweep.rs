@@ -16,6 +16,8 @@ use crate::commands::{batch, builds, real_time, shipped};
 use crate::console;
 use crate::failure::Failure;
 
+/// What to do with a journal that cannot be used, besides another folder.
+const DISCARD: &str = "discard the file with sweep --restart";
 /// Number of seeds to propose to somebody who has few.
 const USUAL_SEEDS: u64 = 30;
 
@@ -35,13 +37,13 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
     plan.world = arguments.world.words().trim().into();
     let out = arguments.out.clone().unwrap_or_else(|| folder(&plan));
     let mut journal =
-        Journal::open(&out.join("runs.jsonl"), &plan, arguments.restart).map_err(|error| unusable(&error))?;
+        Journal::open(&out.join("runs.jsonl"), &plan, arguments.restart).map_err(|error| unusable(&error, DISCARD))?;
     builds::complain_of_others(&journal, "repeat all runs with --restart")?;
     console::complain(&what_else(&plan, &journal, &out))?;
     run_missing(&plan, &mut journal, arguments)?;
     // What was run before is part of the whole.
     let seeds: BTreeSet<u64> = plan.seeds.iter().copied().chain(journal.seeds(&plan)).collect();
-    let records = journal.finish(&plan).map_err(|error| unusable(&error))?;
+    let records = journal.finish(&plan).map_err(|error| unusable(&error, DISCARD))?;
     plan.seeds = seeds.into_iter().collect();
     let summary = Summary::new(&plan, &records);
     let files = [
@@ -64,12 +66,16 @@ fn sets_seeds(change: &Override) -> bool {
     change.text.trim().starts_with("sweep.seeds")
 }
 
-/// Returns the failure for a journal: the named folder cannot hold it, unless the disk is full or fails.
-pub(super) fn unusable(error: &JournalError) -> Failure {
+/// Returns the failure for a journal: the named folder cannot hold it, unless the disk is full or fails. A file with other
+/// contents needs the `remedy`, or another folder.
+pub(super) fn unusable(error: &JournalError, remedy: &str) -> Failure {
     match error {
         JournalError::Busy { .. } => Failure::Failed(error.to_string()),
         JournalError::Io { source, .. } if !atomic_file::is_misplaced(source) => Failure::Failed(error.to_string()),
-        _ => Failure::Input(error.to_string()),
+        JournalError::Io { .. } => Failure::Input(error.to_string()),
+        JournalError::Other { .. } | JournalError::Damaged { .. } => {
+            Failure::Input(format!("{error}\n  help: choose another --out, or {remedy}"))
+        }
     }
 }
 

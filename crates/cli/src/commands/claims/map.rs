@@ -22,14 +22,14 @@ pub(super) const USERS: &str = "users";
 pub(super) fn map(claims: &[&'static Claim], arguments: &arguments::Claims, mode: Mode) -> Result<(), Failure> {
     let conditions = choose(&arguments.conditions)?;
     let seeds = Seeds::new(arguments);
-    let (mut looked, mut of_users, mut shipped) = (Vec::new(), Vec::new(), None);
+    let (mut looked, mut of_users) = (Vec::new(), Vec::new());
     for (index, condition) in conditions.iter().enumerate() {
         let what = format!("{} ({} of {})", condition.name, index + 1, conditions.len());
         let run = |needs: Needs, seeds: &RangeInclusive<u64>| {
             let plan = runs::plan(needs, condition, seeds.clone(), mode)?;
             runs::run(&plan, arguments, &format!("{what}: {}", needs.scenario))
         };
-        looked.push(look(claims, &mut shipped, &seeds, run, mode)?);
+        looked.push(look(claims, &seeds, run, mode)?);
         if arguments.ids.is_empty() || arguments.ids.iter().any(|id| id == USERS) {
             of_users.push(all(users::needs(), |needs| run(needs, &seeds.all()))?);
         }
@@ -37,7 +37,7 @@ pub(super) fn map(claims: &[&'static Claim], arguments: &arguments::Claims, mode
     let confirmed_on = seeds.confirm.as_ref().map(bounds);
     let mut map = Map::new(claims, &conditions, &looked, bounds(&seeds.look), confirmed_on);
     if !of_users.is_empty() {
-        map.users = users::judge(&of_users, &seeds.look, seeds.confirm.as_ref());
+        map.users = users::judge(&conditions, &of_users, &seeds.look, seeds.confirm.as_ref());
     }
     let page = arguments.out.join("map.html");
     atomic_file::write(&page, to_html(&map).as_bytes())?;
@@ -101,11 +101,10 @@ fn all(
     Ok(runs)
 }
 
-/// Judges the claims under one condition. Only the runs of one condition at a time are in memory; of the first one, the
-/// scenarios as they ship, `shipped` keeps the fingerprints.
+/// Judges the claims under one condition. Only the runs of one condition at a time are in memory; of the others only the
+/// fingerprints.
 fn look(
     claims: &[&'static Claim],
-    shipped: &mut Option<Vec<Fingerprint>>,
     seeds: &Seeds,
     run: impl Fn(Needs, &RangeInclusive<u64>) -> Result<Vec<Record>, Failure>,
     mode: Mode,
@@ -119,16 +118,12 @@ fn look(
     let holds = |index: usize| at[index].verdict == Verdict::Reproduced;
     let holding = claims.iter().enumerate().filter(|(index, _)| holds(*index)).map(|(_, claim)| claim);
     let confirming = seeds.confirm.as_ref().map(|seeds| of(&mut holding.into_iter(), seeds)).transpose()?;
-    let fingerprints: Vec<_> = claims.iter().map(|claim| Fingerprint::of(claim, &runs)).collect();
-    let unchanged = |index: usize| shipped.as_ref().is_some_and(|shipped| shipped[index] == fingerprints[index]);
     let look = |(index, claim): (usize, &&'static Claim)| Looked {
         at: at[index].clone(),
         confirmed: confirming.as_ref().filter(|_| holds(index)).map(|runs| evaluate(claim, runs, mode)),
-        unchanged: unchanged(index),
+        fingerprint: Fingerprint::of(claim, &runs),
     };
-    let looked = claims.iter().enumerate().map(look).collect();
-    shipped.get_or_insert(fingerprints);
-    Ok(looked)
+    Ok(claims.iter().enumerate().map(look).collect())
 }
 
 #[cfg(test)]

@@ -74,9 +74,12 @@ pub(super) fn of_linux(judged: &[&'static Claim], arguments: &arguments::Claims)
 
 /// Text below a map whose page is `page`.
 pub(super) fn of_map(arguments: &arguments::Claims, page: &Path) -> String {
+    // With other seeds it would be another map.
+    let given = |option: &str, seeds: Option<u64>| seeds.map_or(String::new(), |seeds| format!(" {option} {seeds}"));
+    let seeds = given("--seeds", arguments.seeds) + &given("--confirm", arguments.chosen_confirm());
     format!(
         "{}  xdg-open {}    # click a square for its intervals\n  \
-         anabranch claims --map --ids {} --conditions short-units{}    # only some squares\n",
+         anabranch claims --map --ids {} --conditions short-units{seeds}{}    # only some squares\n",
         runs_are_in(arguments),
         shell::quote(&page.display().to_string()),
         if arguments.ids.is_empty() { "C11,C20".into() } else { arguments.ids.join(",") },

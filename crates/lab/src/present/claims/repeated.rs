@@ -1,7 +1,7 @@
 //! Runs that repeat others. They are no further samples, and what they show is no further test.
 //!
-//! Seeds repeat a run where nothing is random: [`independent`]. A condition repeats the scenarios as they ship where it
-//! changes nothing that a judgement looks at: [`Fingerprint`].
+//! Seeds repeat a run where nothing is random: [`independent`]. A condition repeats another one, mostly the scenarios as
+//! they ship, where it changes nothing that a judgement looks at: [`Fingerprint`].
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -35,10 +35,10 @@ pub(super) fn independent<'a>(records: &'a [Record], variants: &[&str]) -> Cow<'
 }
 
 /// What a judgement looks at, as a digest: the numbers that it compares, and the totals of the runs behind them, seed by
-/// seed. A condition with the fingerprint of the scenarios as they ship repeats their runs.
+/// seed. A condition with the fingerprint of another one repeats its runs.
 ///
 /// Settings do not tell: a condition may set what is the default, or what these numbers do not depend on, such as the
-/// unit of G1. The numbers alone would not tell either: under two conditions no video may stand still in any run.
+/// unit of G1 or a queue that never fills. The numbers alone would not tell either: under two conditions no video may stand still in any run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fingerprint(String);
 
@@ -56,6 +56,18 @@ impl Fingerprint {
         quantities.iter().for_each(|quantity| add_quantity(&mut digest, quantity, records));
         Self(hexadecimal(digest))
     }
+
+    /// That of made-up runs.
+    #[cfg(test)]
+    pub(super) fn made_up(of: &str) -> Self {
+        Self(of.into())
+    }
+}
+
+/// For each of `fingerprints`, the index of the first one if that is the same; `None` for the first one itself.
+pub(super) fn repetitions(fingerprints: &[&Fingerprint]) -> Vec<Option<usize>> {
+    let first = |(index, of): (usize, &&Fingerprint)| fingerprints[..index].iter().position(|earlier| earlier == of);
+    fingerprints.iter().enumerate().map(first).collect()
 }
 
 fn add_claim(digest: &mut Sha256, claim: &Claim, runs: &Runs) {
@@ -118,6 +130,13 @@ mod tests {
         assert_ne!(of(record("new", 1.0, 100.0, 2e6)), shipped);
         // Nobody looks at this variant.
         assert_eq!(of(record("old", 0.0, 100.0, 2e6)), of(record("old", 1.0, 101.0, 2e6)));
+    }
+
+    #[test]
+    fn what_comes_again_repeats_its_first_occurrence() {
+        let all = ["a", "b", "a", "b", "c", "b"].map(Fingerprint::made_up);
+        let repeated = repetitions(&all.iter().collect::<Vec<_>>());
+        assert_eq!(repeated, [None, None, Some(0), Some(1), None, Some(1)]);
     }
 
     #[test]

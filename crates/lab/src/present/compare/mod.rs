@@ -42,6 +42,8 @@ pub struct Contrast {
     pub unknown_b: BTreeSet<String>,
     /// Files that both depend on, with different contents.
     pub files: Vec<Difference>,
+    /// Whether runs that are compared state different contents, although neither `settings` nor `files` names a cause.
+    pub unexplained: bool,
     /// Every variant at every point of the grid that is in both.
     pub cases: Vec<CaseContrast>,
     /// Those of A that B does not have.
@@ -121,6 +123,9 @@ impl Contrast {
             _ => of_a.keys().filter(|key| of_b.contains_key(key)).map(|key| (key, key)).collect(),
         };
         let Causes { settings, unknown: [unknown_a, unknown_b] } = causes::causes([&a, &b], &pairs);
+        let unexplained = settings.is_empty()
+            && files.is_empty()
+            && pairs.iter().any(|(a, b)| depend_on_others(&of_a[*a], &of_b[*b]));
         let cases: Vec<CaseContrast> =
             pairs.iter().map(|(a, b)| CaseContrast::new((a, &of_a[*a]), (b, &of_b[*b]))).collect();
         let left = |cases: &BTreeMap<Key, Runs<'_>>, is_paired: &dyn Fn(&Key) -> bool| -> Vec<Unpaired> {
@@ -132,7 +137,7 @@ impl Contrast {
         let is_whole = |case: &CaseContrast| case.only_a_seeds.is_empty() && case.only_b_seeds.is_empty();
         let identical =
             only_a.is_empty() && only_b.is_empty() && cases.iter().all(|case| case.identical && is_whole(case));
-        Self { identical, settings, unknown_a, unknown_b, files, cases, only_a, only_b, a, b }
+        Self { identical, settings, unknown_a, unknown_b, files, unexplained, cases, only_a, only_b, a, b }
     }
 
     /// Returns whether both sides have a value of anything in common.
@@ -213,6 +218,15 @@ fn chosen<'r>(runs: &Runs<'r>, seeds: &[u64]) -> Vec<&'r Record> {
     wanted.map(|(_, record)| *record).collect()
 }
 
+/// Returns whether the runs of a case, as far as they say it, depend on other settings or files on either side.
+fn depend_on_others(a: &Runs<'_>, b: &Runs<'_>) -> bool {
+    let contents = |runs: &Runs<'_>| -> BTreeSet<String> {
+        runs.values().map(|record| record.content.clone()).filter(|content| !content.is_empty()).collect()
+    };
+    let (a, b) = (contents(a), contents(b));
+    !a.is_empty() && !b.is_empty() && a != b
+}
+
 fn measured_the_same(a: &Record, b: &Record) -> bool {
     (&a.values, &a.course, &a.goodput_points_bps) == (&b.values, &b.course, &b.goodput_points_bps)
 }
@@ -261,6 +275,25 @@ mod tests {
             settings: serde_json::Value::Null,
             files: Vec::new(),
             records,
+        }
+    }
+
+    /// As earlier versions of `claims` wrote them: a first line without the condition.
+    #[test]
+    fn runs_of_other_contents_are_not_of_the_same_settings() {
+        let of = |content: &str| Record { seed: 1, content: content.into(), ..Record::default() };
+        let contrast = |a: &str, b: &str| {
+            let side =
+                |content| Side { settings: serde_json::json!({ "duration": "1 s" }), ..sweep(vec![of(content)]) };
+            Contrast::new(side(a), side(b))
+        };
+        let other = contrast("0a", "0b");
+        assert!(other.unexplained && other.settings.is_empty());
+        let text = other.to_text();
+        assert!(text.contains("not known: which settings differ") && !text.contains("the same settings"), "{text}");
+        for (a, b) in [("0a", "0a"), ("", "0b")] {
+            let same = contrast(a, b);
+            assert!(!same.unexplained && same.to_text().contains("the same scenario, with the same settings"));
         }
     }
 

@@ -83,7 +83,7 @@ pub enum SideError {
         problem: String,
     },
     /// The sweep's file is damaged.
-    #[error("{0}")]
+    #[error("{0}\n  help: name the results of another run or sweep, or repeat this one")]
     Damaged(JournalError),
     /// No run is finished yet.
     #[error("{} holds no finished run yet\n  help: run the sweep to its end", path.display())]

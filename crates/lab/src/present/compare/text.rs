@@ -62,7 +62,10 @@ fn what_differs(contrast: &Contrast) -> String {
         format!("{}: {a} in A, {b} in B", difference.path)
     };
     let all: Vec<String> = named.chain(contrast.settings.iter().chain(&contrast.files).map(listed)).collect();
-    let unknown = unknown("A", &contrast.unknown_a) + &unknown("B", &contrast.unknown_b);
+    let mut unknown = unknown("A", &contrast.unknown_a) + &unknown("B", &contrast.unknown_b);
+    if contrast.unexplained && unknown.is_empty() {
+        unknown = "not known: which settings differ; some do, by the digests of the runs (content)\n".into();
+    }
     if all.is_empty() {
         let is_known = !a.settings.is_null() && !b.settings.is_null() && unknown.is_empty();
         return if is_known { "the same scenario, with the same settings\n".into() } else { unknown };

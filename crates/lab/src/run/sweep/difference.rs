@@ -117,8 +117,8 @@ pub(super) fn told_apart(theirs: &Manifest, ours: &Manifest, scenario: &Scenario
         });
         return Some([format!("{} {their_world}", named(theirs)), format!("the same {our_world}")]);
     }
-    // Those of versions that did not state their settings: the digests of their runs decide.
-    if theirs.settings.is_null() {
+    // Versions that did not state their settings, or stated others of the same runs: the digests of the runs decide.
+    if theirs.settings.is_null() || theirs.content == ours.content {
         return None;
     }
     let varied = axes([&theirs.settings, &ours.settings], scenario);

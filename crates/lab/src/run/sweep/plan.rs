@@ -77,11 +77,11 @@ impl Plan {
         Self::under(load, overrides, seeds, |_| Vec::new())
     }
 
-    /// Like [`Plan::new`], and also applies `besides` to every case: it returns overrides for the case's scenario,
-    /// which apply unless the variant, the point or an override decides the same.
+    /// Like [`Plan::new`], and also applies `besides` to every case, and to the scenario without a variant or a point: it
+    /// returns overrides for such a scenario, which apply unless the variant, the point or an override decides the same.
     ///
     /// # Errors
-    /// As for [`Plan::new`], and if a case is invalid with the overrides of `besides`.
+    /// As for [`Plan::new`], and if the scenario or a case is invalid with the overrides of `besides`.
     pub fn under(
         load: impl Fn(&[Override]) -> Result<Scenario, LoadError>,
         overrides: &[Override],
@@ -104,6 +104,7 @@ impl Plan {
         let baseline = variants.iter().find(|variant| variant.baseline).unwrap_or(&variants[0]).name.clone();
         let load = |said: &[Override]| load_under(&load, said, &besides);
         let cases = cases(&load, overrides, &variants, &points_of(&axes))?;
+        let scenario = load(overrides)?;
         Ok(Self { scenario, cases, seeds, baseline, overrides: overrides.to_vec(), world: String::new() })
     }
 
@@ -248,6 +249,10 @@ mod tests {
             assert_eq!((&connection.congestion, connection.mtu), (&plain.congestion, plain.mtu));
             assert_eq!(connection.sack, case.variant == "a");
         }
+        // As written it has the scenario's controller, and no point.
+        let (written, plain) = (&plan.scenario.connection, &plain.scenario.connection);
+        assert_eq!((written.mtu.0, written.congestion.0.to_string()), (576, "olia".into()));
+        assert_ne!(written.congestion, plain.congestion);
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub use text::to_text;
 pub use verdict::Place;
 
 use super::conditions::Condition;
+use super::repeated::{Fingerprint, repetitions};
 use super::users::Seen;
 use super::{Claim, Outcome};
 
@@ -83,8 +84,8 @@ pub struct Looked {
     pub at: Outcome,
     /// The outcome on the second.
     pub confirmed: Option<Outcome>,
-    /// Whether the condition repeats the runs that the claim needs, as they ship.
-    pub unchanged: bool,
+    /// That of the runs of the first set of seeds: a condition that has it too repeats them.
+    pub fingerprint: Fingerprint,
 }
 
 impl Map {
@@ -96,12 +97,18 @@ impl Map {
         looked_at: SeedRange,
         confirmed_on: Option<SeedRange>,
     ) -> Self {
-        let kept = square::kept_after_correction(looked);
+        let repeated = |claim: usize| {
+            let fingerprints = looked.iter().map(|row| &row[claim].fingerprint);
+            repetitions(&fingerprints.collect::<Vec<_>>())
+        };
+        let repeats: Vec<_> = (0..claims.len()).map(repeated).collect();
+        let kept = square::kept_after_correction(looked, &repeats);
         let row = |(index, claim): (usize, &&'static Claim)| {
-            let squares = looked.iter().zip(&kept).zip(conditions);
-            let squares =
-                squares.map(|((looked, kept), condition)| Square::new(condition.name, &looked[index], kept[index]));
-            let squares: Vec<Square> = squares.collect();
+            let square = |(column, condition): (usize, &&'static Condition)| {
+                let repeats = repeats[index][column].map(|first| conditions[first].name);
+                Square::new(condition.name, repeats, &looked[column][index], kept[column][index])
+            };
+            let squares: Vec<Square> = conditions.iter().enumerate().map(square).collect();
             let place = Place::of(&squares);
             let because = if place == Place::Nowhere { causes::of(claim.id) } else { None };
             Row { id: claim.id, paper: claim.paper, source: claim.source, place, because, squares }
@@ -137,6 +144,7 @@ impl Map {
 
 #[cfg(test)]
 pub(super) mod testing {
+    use super::super::conditions::CONDITIONS;
     use super::super::users::{EFFECTS, judge};
     use super::super::{Finding, Mode, Runs, Verdict};
     use super::*;
@@ -167,8 +175,10 @@ pub(super) mod testing {
         }
     }
 
+    /// The same p-values are those of the same runs.
     pub fn looked(at: f64, confirmed: f64) -> Looked {
-        Looked { at: outcome(at), confirmed: Some(outcome(confirmed)), unchanged: false }
+        let fingerprint = Fingerprint::made_up(&format!("{at} {confirmed}"));
+        Looked { at: outcome(at), confirmed: Some(outcome(confirmed)), fingerprint }
     }
 
     /// The first effect under three conditions, the second of which repeats the first. In the third a run has a fault.
@@ -187,13 +197,14 @@ pub(super) mod testing {
         };
         let mut third = runs(0.2);
         third.values_mut().flatten().take(1).for_each(|record| record.faults.push("broken".into()));
-        judge(&[runs(0.1), runs(0.1), third], &(1..=10), None).into_iter().take(1).collect()
+        let conditions: Vec<_> = CONDITIONS.iter().take(3).collect();
+        judge(&conditions, &[runs(0.1), runs(0.1), third], &(1..=10), None).into_iter().take(1).collect()
     }
 
     /// A map of C05 under the first conditions.
     pub fn map(squares: &[Looked]) -> Map {
         let claim = super::super::claims().find(|claim| claim.id == "C05").unwrap();
-        let conditions: Vec<_> = super::super::conditions::CONDITIONS.iter().take(squares.len()).collect();
+        let conditions: Vec<_> = CONDITIONS.iter().take(squares.len()).collect();
         let looked: Vec<_> = squares.iter().map(|square| vec![square.clone()]).collect();
         Map::new(&[claim], &conditions, &looked, [1, 20], Some([21, 60]))
     }

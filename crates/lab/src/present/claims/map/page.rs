@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::super::table::{WITHOUT_CHANCE, figure, shown};
 use super::super::{Finding, users};
-use super::text::verdict;
+use super::text::{same_runs, verdict};
 use super::{Map, Place, Reading, Row, Square, State};
 use crate::present::report::{document, escape};
 
@@ -59,14 +59,19 @@ fn effects_of(row: &users::Seen) -> String {
         };
         let readings = [("looked at", square.looked_at), ("confirmed", square.confirmed)];
         let readings: String = readings.iter().map(|(name, difference)| difference_of(name, *difference)).collect();
-        let sign = if square.unchanged { "=" } else { "" };
+        let (sign, same) = repetition(square.repeats);
         let _ = write!(
             text,
-            "<td class=\"{class}\"><details><summary title=\"{word}\">{sign}</summary><div><b>{word}</b><ul>{readings}</ul></div></details></td>"
+            "<td class=\"{class}\"><details><summary title=\"{word}\">{sign}</summary><div><b>{word}</b>{same}<ul>{readings}</ul></div></details></td>"
         );
     }
     let users::Seen { better, worse, distinct, .. } = row;
     text + &format!("<td class=\"verdict\">{better} / {worse} of {distinct} distinct conditions</td></tr>\n")
+}
+
+/// The sign in a square that repeats another condition, and the line that names that one.
+fn repetition(of: Option<&str>) -> (&'static str, String) {
+    of.map_or(("", String::new()), |condition| ("=", format!("<p>{}</p>", same_runs(condition))))
 }
 
 fn difference_of(name: &str, difference: Option<users::Difference>) -> String {
@@ -99,7 +104,10 @@ const STATES: [State; 6] =
 
 fn legend() -> String {
     let entries = STATES.iter().map(|state| format!("<span class=\"mark {}\">{}</span>", class(*state), word(*state)));
-    entries.chain(["= the same runs as shipped".to_owned()]).collect::<Vec<_>>().join(" ")
+    entries
+        .chain(["= the same runs as shipped, or as under the condition that it names".to_owned()])
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn row_of(row: &Row) -> String {
@@ -112,10 +120,10 @@ fn row_of(row: &Row) -> String {
 
 fn square_of(square: &Square) -> String {
     let (class, word) = (class(square.state), word(square.state));
-    let sign = if square.unchanged { "=" } else { "" };
+    let (sign, same) = repetition(square.repeats);
     let confirmed = square.confirmed.as_ref().map(|reading| reading_of("confirmed", reading)).unwrap_or_default();
     format!(
-        "<td class=\"{class}\"><details><summary title=\"{word}\">{sign}</summary><div><b>{}: {word}</b>{}{confirmed}</div></details></td>",
+        "<td class=\"{class}\"><details><summary title=\"{word}\">{sign}</summary><div><b>{}: {word}</b>{same}{}{confirmed}</div></details></td>",
         square.condition,
         reading_of("explored", &square.looked_at),
     )
@@ -180,10 +188,18 @@ mod tests {
         let html = to_html(&Map { users: users(), ..map(&[looked(0.9, 0.9), looked(0.9, 0.9), looked(0.9, 0.9)]) });
         assert_eq!(html.matches("<summary title=\"better\">=</summary>").count(), 1);
         assert_eq!(html.matches("<summary title=\"better\"></summary>").count(), 2);
+        assert_eq!(html.matches("<b>better</b><p>the same runs as shipped</p>").count(), 1);
         assert!(
             html.contains("2 / 0 of 2 distinct conditions") && html.contains("10 seeds, 1 runs with faults: "),
             "{html}"
         );
+    }
+
+    #[test]
+    fn a_repetition_names_the_condition_that_it_repeats() {
+        let html = to_html(&map(&[looked(0.9, 0.9), looked(0.001, 0.001), looked(0.001, 0.001)]));
+        assert_eq!(html.matches("<p>the same runs as under short-units</p>").count(), 1);
+        assert_eq!(html.matches("<summary title=\"holds\">=</summary>").count(), 1);
     }
 
     #[test]

@@ -13,8 +13,9 @@ pub struct Square {
     pub condition: &'static str,
     /// The result of both sets of seeds.
     pub state: State,
-    /// Whether the condition repeats the runs that the claim needs: the square then shows the scenarios as shipped.
-    pub unchanged: bool,
+    /// The earlier condition whose runs this one repeats, as far as the claim needs them, so that it is no further test;
+    /// null if the runs are its own.
+    pub repeats: Option<&'static str>,
     /// The result on the exploration's seeds.
     pub looked_at: Reading,
     /// The result on the confirmation's seeds; null without them, and where there was nothing to confirm.
@@ -53,12 +54,12 @@ pub enum State {
 }
 
 impl Square {
-    pub(super) fn new(condition: &'static str, looked: &Looked, kept: bool) -> Self {
+    pub(super) fn new(condition: &'static str, repeats: Option<&'static str>, looked: &Looked, kept: bool) -> Self {
         let state = state(looked.at.verdict, kept, looked.confirmed.as_ref().map(|outcome| outcome.verdict));
         Self {
             condition,
             state,
-            unchanged: looked.unchanged,
+            repeats,
             looked_at: Reading::new(&looked.at),
             confirmed: looked.confirmed.as_ref().map(Reading::new),
         }
@@ -83,11 +84,15 @@ fn state(looked_at: Verdict, kept: bool, confirmed: Option<Verdict>) -> State {
     }
 }
 
-/// For each square, whether its orderings remain after the correction for all squares; always true without orderings. A
-/// condition that repeats the runs as shipped does not count as a further test.
-pub(super) fn kept_after_correction(looked: &[Vec<Looked>]) -> Vec<Vec<bool>> {
-    let tested = |looked: &Looked| p_value(&looked.at).filter(|_| !looked.unchanged);
-    let tests: Vec<f64> = looked.iter().flatten().filter_map(tested).collect();
+/// For each square of `looked[condition][claim]`, whether its orderings remain after the correction for all squares;
+/// always true without orderings. A condition that repeats another one, `repeats[claim][condition]`, does not count as a
+/// further test.
+pub(super) fn kept_after_correction(looked: &[Vec<Looked>], repeats: &[Vec<Option<usize>>]) -> Vec<Vec<bool>> {
+    let tested = |(condition, row): (usize, &Vec<Looked>)| -> Vec<f64> {
+        let own = row.iter().zip(repeats).filter(|(_, repeats)| repeats[condition].is_none());
+        own.filter_map(|(looked, _)| p_value(&looked.at)).collect()
+    };
+    let tests: Vec<f64> = looked.iter().enumerate().flat_map(tested).collect();
     let largest = largest_discovery(&tests, FALSE_DISCOVERY_RATE);
     let is_shown = |p_value: f64| largest.is_some_and(|largest| p_value <= largest);
     let kept = |looked: &Looked| p_value(&looked.at).is_none_or(is_shown);
@@ -126,13 +131,22 @@ mod tests {
     fn among_many_a_weak_ordering_may_be_luck() {
         let weak = looked(0.04, 0.001);
         assert_eq!(map(core::slice::from_ref(&weak)).claims[0].squares[0].state, State::Holds);
-        let others = || (0..4).map(|_| looked(0.9, 0.9));
+        let others = || [0.6, 0.7, 0.8, 0.9].into_iter().map(|p_value| looked(p_value, 0.9));
         let many: Vec<_> = [weak.clone()].into_iter().chain(others()).collect();
         assert_eq!(map(&many).claims[0].squares[0].state, State::Luck);
         // Conditions that change nothing repeat the same test.
-        let same = others().map(|square| Looked { unchanged: true, ..square });
-        let few: Vec<_> = [weak].into_iter().chain(same).collect();
+        let same = others().map(|square| Looked { fingerprint: weak.fingerprint.clone(), ..square });
+        let few: Vec<_> = [weak.clone()].into_iter().chain(same).collect();
         assert_eq!(map(&few).claims[0].squares[0].state, State::Holds);
+    }
+
+    /// As two tests of three, two equal p-values of 0.03 would be discoveries.
+    #[test]
+    fn a_condition_that_repeats_another_one_is_no_further_test() {
+        let squares = &map(&[looked(0.9, 0.9), looked(0.03, 0.001), looked(0.03, 0.001)]).claims[0].squares;
+        let found: Vec<_> = squares.iter().map(|square| (square.state, square.repeats)).collect();
+        let second = Some(squares[1].condition);
+        assert_eq!(found, [(State::HoldsNot, None), (State::Luck, None), (State::Luck, second)]);
     }
 
     #[test]

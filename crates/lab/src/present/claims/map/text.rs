@@ -27,7 +27,7 @@ fn claims_of(map: &Map) -> String {
     let mut text = format!("| claim | the paper | {} | verdict |\n", names.join(" | "));
     let _ = writeln!(text, "|---|---|{}---|", "---|".repeat(names.len()));
     for row in &map.claims {
-        let squares: Vec<_> = row.squares.iter().map(|square| mark(square.state, square.unchanged)).collect();
+        let squares: Vec<_> = row.squares.iter().map(|square| mark(square.state, square.repeats)).collect();
         let _ = writeln!(text, "| {} | {} | {} | {} |", row.id, row.paper, squares.join(" | "), verdict(row));
     }
     let _ = writeln!(text, "\n{LEGEND}\n");
@@ -63,16 +63,33 @@ fn effect(square: &users::Comparison) -> String {
         0 => String::new(),
         faulty => format!(" ({faulty} runs faulty)"),
     };
-    format!("{shown}{faulty}{}", if square.unchanged { " =" } else { "" })
+    format!("{shown}{faulty}{}", repetition(square.repeats))
 }
 
+/// The mark of a square that repeats another condition, with a space before it; empty if it does not.
+fn repetition(of: Option<&str>) -> String {
+    match of {
+        None => String::new(),
+        Some(AS_SHIPPED) => " =".into(),
+        Some(condition) => format!(" = {condition}"),
+    }
+}
+
+/// Says which condition has the same runs.
+pub(super) fn same_runs(of: &str) -> String {
+    if of == AS_SHIPPED { "the same runs as shipped".into() } else { format!("the same runs as under {of}") }
+}
+
+/// Name of the condition that changes nothing.
+const AS_SHIPPED: &str = "shipped";
+
 const LEGEND_OF_USERS: &str = "Bold: better or worse with the module than without it. Numbers are the means without \
-    and with it. =: the same runs as shipped, which count only there.";
+    and with it. =: the same runs as shipped; = NAME: as under that condition; they count only there.";
 
 const LEGEND: &str = "+ holds; (+) held, but was not confirmed; ? held, but may be luck among so many; \
-    - does not hold; = the same runs as shipped; i informative; x not measured.";
+    - does not hold; = the same runs as shipped; = NAME as under that condition; i informative; x not measured.";
 
-fn mark(state: State, unchanged: bool) -> String {
+fn mark(state: State, repeats: Option<&str>) -> String {
     let mark = match state {
         State::Holds => "+",
         State::Unconfirmed => "(+)",
@@ -81,7 +98,7 @@ fn mark(state: State, unchanged: bool) -> String {
         State::Informative => "i",
         State::NotMeasured => "x",
     };
-    if unchanged { format!("{mark} =") } else { mark.into() }
+    mark.to_owned() + &repetition(repeats)
 }
 
 /// Describes where a claim holds.
@@ -100,7 +117,6 @@ pub(super) fn verdict(row: &Row) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Looked;
     use super::super::testing::{looked, map, users};
     use super::*;
 
@@ -114,9 +130,10 @@ mod tests {
 
     #[test]
     fn every_cell_is_there_with_what_it_means() {
-        let same = Looked { unchanged: true, ..looked(0.9, 0.9) };
-        let text = to_text(&map(&[looked(0.9, 0.9), looked(0.001, 0.001), looked(0.001, 0.9), same]));
-        let row = "| C05 | 1 outage against 3 while bandwidth falls | - | + | (+) | - = | holds under short-units |";
+        let own = [looked(0.9, 0.9), looked(0.001, 0.001), looked(0.001, 0.9)];
+        let text = to_text(&map(&[&own[..], &own[..2]].concat()));
+        let row = "| C05 | 1 outage against 3 while bandwidth falls | - | + | (+) | - = | + = short-units \
+            | holds under short-units, no-sack-no-limited-transmit |";
         assert!(text.contains(row), "{text}");
         assert!(
             text.contains("seeds 1 to 20") && text.contains("seeds 21 to 60") && text.contains("- short-units: "),

@@ -4,8 +4,9 @@ use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
+use super::super::conditions::Condition;
 use super::super::quantity::paired;
-use super::super::repeated::{Fingerprint, independent};
+use super::super::repeated::{Fingerprint, independent, repetitions};
 use super::super::{FALSE_DISCOVERY_RATE, Quantity, Runs};
 use super::{EFFECTS, Effect};
 use crate::measure::statistics::{Paired, Verdict, largest_discovery, mean};
@@ -18,7 +19,7 @@ pub struct Seen {
     pub module: &'static str,
     /// The measure.
     pub measure: &'static str,
-    /// Number of distinct conditions that yielded the numbers: those that repeat the scenarios as they ship are left out.
+    /// Number of distinct conditions that yielded the numbers: those that repeat another one are left out.
     pub distinct: usize,
     /// Among these, conditions under which the person is better off.
     pub better: usize,
@@ -33,8 +34,9 @@ pub struct Seen {
 pub struct Comparison {
     /// The result of both sets of seeds.
     pub state: State,
-    /// Whether the condition repeats the runs of the scenarios as they ship, seed by seed: then it is no further test.
-    pub unchanged: bool,
+    /// The earlier condition whose runs this one repeats, seed by seed, so that it is no further test; null if the runs
+    /// are its own.
+    pub repeats: Option<&'static str>,
     /// The difference on the exploration's seeds; null if there was nothing to measure.
     pub looked_at: Option<Difference>,
     /// The difference on the confirmation's seeds; null without them.
@@ -74,32 +76,40 @@ pub enum State {
     NotMeasured,
 }
 
-/// Judges all effects by the runs under each condition, the first of which is that of the scenarios as they ship: on the
-/// seeds `look`, and on `confirm` if given. A condition that repeats the first does not count as a further test.
-pub fn judge(conditions: &[Runs], look: &RangeInclusive<u64>, confirm: Option<&RangeInclusive<u64>>) -> Vec<Seen> {
+/// Judges all effects by the `runs` under each of the `conditions`: on the seeds `look`, and on `confirm` if given. A
+/// condition that repeats another one does not count as a further test.
+pub fn judge(
+    conditions: &[&'static Condition],
+    runs: &[Runs],
+    look: &RangeInclusive<u64>,
+    confirm: Option<&RangeInclusive<u64>>,
+) -> Vec<Seen> {
     let compare = |effect: &Effect, seeds: &RangeInclusive<u64>| -> Vec<Option<Difference>> {
-        conditions.iter().map(|runs| compare(effect, runs, seeds)).collect()
+        runs.iter().map(|runs| compare(effect, runs, seeds)).collect()
     };
-    let looked: Vec<_> = EFFECTS.iter().map(|effect| (compare(effect, look), unchanged(effect, conditions))).collect();
-    let tests = looked.iter().flat_map(|(looked, unchanged)| looked.iter().zip(unchanged));
-    let tests = tests.filter(|(_, unchanged)| !**unchanged).filter_map(|(difference, _)| difference.as_ref()?.p_value);
+    let looked: Vec<_> = EFFECTS.iter().map(|effect| compare(effect, look)).collect();
+    let repeats: Vec<_> = EFFECTS.iter().map(|effect| repeated(effect, runs)).collect();
+    let tests = looked.iter().flatten().zip(repeats.iter().flatten());
+    let tests = tests.filter(|(_, repeats)| repeats.is_none()).filter_map(|(looked, _)| looked.as_ref()?.p_value);
     let largest = largest_discovery(&tests.collect::<Vec<f64>>(), FALSE_DISCOVERY_RATE);
-    let seen = |(effect, (looked, unchanged)): (&Effect, (Vec<Option<Difference>>, Vec<bool>))| {
+    let seen = |(row, effect): (usize, &Effect)| {
         let confirmed = confirm.map(|seeds| compare(effect, seeds));
-        let squares = looked.into_iter().zip(unchanged).enumerate().map(|(index, (looked_at, unchanged))| {
+        let squares = looked[row].iter().zip(&repeats[row]).enumerate().map(|(index, (looked_at, repeats))| {
             let confirmed = confirmed.as_ref().map(|confirmed| confirmed[index]);
             let state = state(effect, looked_at.as_ref(), confirmed, largest);
-            Comparison { state, unchanged, looked_at, confirmed: confirmed.flatten() }
+            let repeats = repeats.map(|first| conditions[first].name);
+            Comparison { state, repeats, looked_at: *looked_at, confirmed: confirmed.flatten() }
         });
         Seen::new(effect, squares.collect())
     };
-    EFFECTS.iter().zip(looked).map(seen).collect()
+    EFFECTS.iter().enumerate().map(seen).collect()
 }
 
 impl Seen {
     fn new(effect: &Effect, squares: Vec<Comparison>) -> Self {
-        let count =
-            |is: fn(State) -> bool| squares.iter().filter(|square| !square.unchanged && is(square.state)).count();
+        let count = |is: fn(State) -> bool| {
+            squares.iter().filter(|square| square.repeats.is_none() && is(square.state)).count()
+        };
         Self {
             module: effect.module,
             measure: effect.measure,
@@ -125,14 +135,14 @@ impl Effect {
     }
 }
 
-/// For each condition, whether it repeats the first one.
-fn unchanged(effect: &Effect, conditions: &[Runs]) -> Vec<bool> {
+/// For the runs under each condition, the index of those that they repeat.
+fn repeated(effect: &Effect, conditions: &[Runs]) -> Vec<Option<usize>> {
     let fingerprint = |runs: &Runs| {
         let records = runs.get(&effect.needs).map_or(&[][..], Vec::as_slice);
         Fingerprint::of_quantities(&effect.quantities(), records)
     };
     let fingerprints: Vec<_> = conditions.iter().map(fingerprint).collect();
-    fingerprints.iter().enumerate().map(|(index, of)| index > 0 && *of == fingerprints[0]).collect()
+    repetitions(&fingerprints.iter().collect::<Vec<_>>())
 }
 
 fn compare(effect: &Effect, runs: &Runs, seeds: &RangeInclusive<u64>) -> Option<Difference> {
@@ -176,6 +186,7 @@ fn state(
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::conditions::CONDITIONS;
     use super::*;
 
     /// With greedy selection, pages take a second; with SSRS, `gain` less, with small variations.
@@ -193,9 +204,15 @@ mod tests {
         Runs::from([(needs, (1..=30).flat_map(of).collect())])
     }
 
-    fn row(conditions: &[Runs]) -> Seen {
-        let mut seen = judge(conditions, &(1..=10), Some(&(11..=30))).into_iter();
+    /// Under the first conditions that there are.
+    fn row(runs: &[Runs]) -> Seen {
+        let conditions: Vec<_> = CONDITIONS.iter().take(runs.len()).collect();
+        let mut seen = judge(&conditions, runs, &(1..=10), Some(&(11..=30))).into_iter();
         seen.find(|seen| seen.module.contains("greedy") && seen.measure.contains("mean")).unwrap()
+    }
+
+    fn repeats(row: &Seen) -> Vec<Option<&'static str>> {
+        row.squares.iter().map(|square| square.repeats).collect()
     }
 
     fn states(conditions: &[Runs]) -> Vec<State> {
@@ -233,8 +250,18 @@ mod tests {
         let mut other_unit = runs(0.009);
         change(&mut other_unit, |record| record.values.extend([("whole.unit_goodput_bps".to_owned(), 3e6)]));
         let found = row(&[runs(0.009), other_unit, runs(0.009)]);
-        assert_eq!(found.squares.iter().map(|square| square.unchanged).collect::<Vec<_>>(), [false, true, true]);
+        assert_eq!(repeats(&found), [None, Some("shipped"), Some("shipped")]);
         assert_eq!((found.better, found.worse, found.distinct), (1, 0, 1));
+    }
+
+    #[test]
+    fn a_condition_that_repeats_another_one_counts_once() {
+        let found = row(&[runs(0.0), runs(0.2), runs(0.3), runs(0.2)]);
+        assert_eq!(repeats(&found), [None, None, None, Some(CONDITIONS[1].name)]);
+        assert_eq!((found.better, found.worse, found.distinct), (2, 0, 3));
+        // As two tests of four, the two equal p-values would be no luck.
+        let weak = states(&[runs(0.0), runs(0.001), runs(0.009), runs(0.009)]);
+        assert_eq!(weak[2..], [State::NoDifference; 2]);
     }
 
     /// Repetitions of one run would have an interval without a width.
