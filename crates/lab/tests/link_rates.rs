@@ -142,6 +142,22 @@ fn what_the_shared_link_sends_in_outages_is_no_use_of_it() {
     assert!((0.5..=1.0).contains(&link.utilisation_ratio.unwrap()) && link.lost_packets > 0, "{link:?}");
 }
 
+#[test]
+fn packets_held_back_behind_the_shared_link_do_not_change_what_it_sent() {
+    let shared = "bottleneck={ rate = '3 Mbit/s', delay = '10 ms', \
+        reorder = { probability = '100 %', delay = '500 ms' }, outages = [{ from = '2 s', until = '5 s' }] }";
+    let results = results(&[shared, "duration=20 s"]);
+    let series = results.series.bottleneck.unwrap();
+    let window_s = results.series.time_s[0];
+    // A packet that is sent across the end of a window counts in one of the two only.
+    let bounds = series.capacity_bps.iter().map(|capacity_bps| capacity_bps + 8.0 * 1500.0 / window_s + 1.0);
+    let windows: Vec<_> = series.carried_bps.iter().copied().zip(bounds).collect();
+    assert!(windows.iter().all(|(carried_bps, bound_bps)| carried_bps <= bound_bps), "{windows:?}");
+    let mean_bps = series.carried_bps.iter().sum::<f64>() / windows.len() as f64;
+    let carried_bps = results.bottleneck.unwrap().carried_bps;
+    assert!((mean_bps / carried_bps - 1.0).abs() < 1e-3, "{mean_bps} and {carried_bps}");
+}
+
 /// Nearly all packets are full: 1500 octets enter the link with each.
 #[test]
 fn what_happens_behind_the_shared_link_does_not_change_what_it_sent() {

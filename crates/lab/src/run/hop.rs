@@ -99,11 +99,12 @@ impl Hop {
 
 impl Hop {
     /// What the hop's link sent towards the destination so far, lost packets included, if it is one of links; without
-    /// what arrived in outages. Elements behind the link, which may split, merge or drop packets, change nothing.
+    /// what arrived in outages, which an element directly behind the link drops. Other elements, which may hold back,
+    /// split, merge or drop packets, change nothing.
     pub fn sent_bytes(&self, network: &Network) -> u64 {
         let link = network.counters(self.down_link);
-        let in_outage = |vertex| network.counters(vertex).dropped(DropCause::Outage).bytes;
-        let in_outages: u64 = self.down_elements().into_iter().map(in_outage).sum();
+        let in_outages =
+            self.down_between.first().map_or(0, |vertex| network.counters(*vertex).dropped(DropCause::Outage).bytes);
         (link.left.bytes + link.dropped(DropCause::Loss).bytes).saturating_sub(in_outages)
     }
 

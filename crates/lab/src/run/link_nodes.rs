@@ -44,19 +44,24 @@ pub fn duplicate(network: &mut Network, impairments: &Impairments) -> Option<Ver
     Some(network.add_node(Box::new(Duplicate::new(probability.value()))))
 }
 
-/// Adds the elements that impair one direction after the link, in order, still unconnected.
+/// Adds the elements that impair one direction after the link, in order, still unconnected. Outages come first: what
+/// they drop there is what the link sends in them. Packets held back until an outage are dropped as well.
 pub fn impair(network: &mut Network, impairments: &Impairments, outages: &[Outage]) -> Vec<VertexId> {
     let mut chain = Vec::new();
     let mut add = |node: Box<dyn Node>| chain.push(network.add_node(node));
+    let span = |outage: &Outage| Instant::ZERO + outage.from..Instant::ZERO + outage.until;
+    let outage = (!outages.is_empty()).then(|| impairment::Outage::new(outages.iter().map(span)));
+    if let Some(outage) = &outage {
+        add(Box::new(outage.clone()));
+    }
     if let Some(reorder) = impairments.reorder {
         add(Box::new(impairment::Reorder::new(reorder.probability.value(), reorder.delay)));
+        if let Some(outage) = outage {
+            add(Box::new(outage));
+        }
     }
     if let Some(Text(probability)) = impairments.corrupt {
         add(Box::new(Corrupt::new(probability.value(), Detection::Detected)));
-    }
-    if !outages.is_empty() {
-        let span = |outage: &Outage| Instant::ZERO + outage.from..Instant::ZERO + outage.until;
-        add(Box::new(impairment::Outage::new(outages.iter().map(span))));
     }
     chain
 }
