@@ -144,8 +144,8 @@ fn what_the_shared_link_sends_in_outages_is_no_use_of_it() {
 
 #[test]
 fn packets_held_back_behind_the_shared_link_do_not_change_what_it_sent() {
-    let shared = "bottleneck={ rate = '3 Mbit/s', delay = '10 ms', reorder = { probability = '100 %', delay = '500 ms' }, \
-        outages = [{ from = '2 s', until = '5 s' }] }";
+    let shared = "bottleneck={ rate = '3 Mbit/s', delay = '10 ms', \
+        reorder = { probability = '100 %', delay = '500 ms' }, outages = [{ from = '2 s', until = '5 s' }] }";
     let results = results(&[shared, "duration=20 s"]);
     let series = results.series.bottleneck.unwrap();
     let window_s = results.series.time_s[0];

@@ -44,8 +44,8 @@ pub fn duplicate(network: &mut Network, impairments: &Impairments) -> Option<Ver
     Some(network.add_node(Box::new(Duplicate::new(probability.value()))))
 }
 
-/// Adds the elements that impair one direction after the link, in order, still unconnected. Outages come first: what they
-/// drop there is what the link sends in them. Packets held back until an outage are dropped as well.
+/// Adds the elements that impair one direction after the link, in order, still unconnected. Outages come first: what
+/// they drop there is what the link sends in them. Packets held back until an outage are dropped as well.
 pub fn impair(network: &mut Network, impairments: &Impairments, outages: &[Outage]) -> Vec<VertexId> {
     let mut chain = Vec::new();
     let mut add = |node: Box<dyn Node>| chain.push(network.add_node(node));
