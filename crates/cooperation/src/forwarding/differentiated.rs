@@ -81,13 +81,19 @@ impl Differentiated {
         meant.for_each(|(splice, _)| apply(ack, *splice, relay));
     }
 
-    /// Forwards everything until a range arrives again, because the wanted range is unknown, and so is what the
-    /// destination has and can take.
+    /// Forwards everything until a range arrives again, because the wanted range is unknown. Data beyond the
+    /// destination's own window wait for what it says next.
     pub fn forget_range(&mut self, relay: &mut FastAckRelay, now: Instant) {
         self.known = None;
         self.queue.forget_range();
-        self.splices.keys().for_each(|splice| relay.widen_window(*splice, 0));
         self.drain(relay, now);
+    }
+
+    /// Forwards everything, as [`Self::forget_range`] does, because no destination will say any more what it has and can
+    /// take: data beyond its own window leave, too.
+    pub fn forget_destinations(&mut self, relay: &mut FastAckRelay, now: Instant) {
+        self.splices.keys().for_each(|splice| relay.widen_window(*splice, 0));
+        self.forget_range(relay, now);
     }
 
     /// Changes the limits.

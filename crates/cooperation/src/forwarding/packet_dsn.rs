@@ -40,8 +40,6 @@ struct Subflow {
     mapping: Option<(SeqNr, Mapping)>,
     /// Sequence number after the last octet seen.
     seen: Option<SeqNr>,
-    /// The newest timestamp (TSval) that has gone on.
-    stamp: Option<u32>,
     /// Order of its first appearance among the subflows.
     born: u64,
 }
@@ -63,7 +61,7 @@ impl PacketDsns {
         }
         if segment.flags.contains(Flags::SYN) {
             let isn = Some(segment.seq);
-            *self.subflow(key) = Subflow { isn, mapping: None, seen: None, stamp: None, born: self.births };
+            *self.subflow(key) = Subflow { isn, mapping: None, seen: None, born: self.births };
             return PacketDsn::NoData;
         }
         if segment.payload.is_empty() {
@@ -75,18 +73,6 @@ impl PacketDsns {
         let end = segment.seq + segment.payload.len() as u32;
         subflow.seen = Some(subflow.seen.map_or(end, |seen| seen.max(end)));
         PacketDsn::Data { dsn: subflow.locate(segment.seq, near), again }
-    }
-
-    /// Takes a packet that goes on. If a later one of its subflow has gone on before it, it gets that packet's timestamp
-    /// (TSval): the receiver may have taken that one for the newest, and drops what is older (PAWS, RFC 7323 section
-    /// 5.3).
-    pub fn renew_stamp(&mut self, segment: &mut Segment) {
-        let Some(subflow) = self.subflows.get_mut(&(segment.src, segment.dst)) else { return };
-        let Some(own) = &mut segment.options.timestamps else { return };
-        match subflow.stamp {
-            Some(newest) if SeqNr(own.value).before(SeqNr(newest)) => own.value = newest,
-            _ => subflow.stamp = Some(own.value),
-        }
     }
 
     /// Returns the number of subflows remembered.
@@ -103,7 +89,7 @@ impl PacketDsns {
             self.births += 1;
         }
         let born = self.births;
-        self.subflows.entry(key).or_insert(Subflow { isn: None, mapping: None, seen: None, stamp: None, born })
+        self.subflows.entry(key).or_insert(Subflow { isn: None, mapping: None, seen: None, born })
     }
 }
 

@@ -111,15 +111,9 @@ impl<T> Routed<T> {
         self.queue.leave();
     }
 
-    /// Returns the next packet to forward. A segment then goes through [`Self::renew_stamp`].
+    /// Returns the next packet to forward.
     pub fn poll_forward(&mut self) -> Option<T> {
         self.queue.poll_forward()
-    }
-
-    /// Gives a segment that is forwarded the timestamp of a later one of its subflow that went on before it: the
-    /// destination would drop it as old.
-    pub fn renew_stamp(&mut self, segment: &mut Segment) {
-        self.dsns.renew_stamp(segment);
     }
 
     /// Returns when [`Self::handle_timeout`] is due.
@@ -147,7 +141,7 @@ impl<T> Routed<T> {
 mod tests {
     use units::{Duration, SeqNr};
     use wire::mptcp::{DataSeq, Dss, Mapping, MptcpOption};
-    use wire::{Pattern, Payload, Timestamps};
+    use wire::{Pattern, Payload};
 
     use super::*;
 
@@ -220,31 +214,6 @@ mod tests {
         assert_eq!(take(&mut relay, &[300, 400, 300]), [300]);
         relay.leave();
         assert_eq!(forwarded(&mut relay), [400]);
-    }
-
-    /// The destination takes the timestamp of a retransmission for the newest one (RFC 7323 section 4.3).
-    #[test]
-    fn what_is_held_is_not_older_than_what_went_on_before_it() {
-        let mut relay = Routed::new(LIMITS);
-        relay.on_range(CONNECTION, range(1, 299));
-        let mut give = |dsn, value| {
-            let mut segment = packet(dsn);
-            segment.options.timestamps = Some(Timestamps { value, echo: 5 });
-            let place = relay.look(&segment);
-            relay.on_packet(NOW, place, segment);
-        };
-        // The clock of a source may pass zero.
-        [(0, u32::MAX - 1), (100, u32::MAX), (300, 0), (400, 1), (100, 7)].into_iter().for_each(|(a, b)| give(a, b));
-        give(500, 8);
-        relay.leave();
-        let forwarded = core::iter::from_fn(|| {
-            let mut segment = relay.poll_forward()?;
-            relay.renew_stamp(&mut segment);
-            let stamp = segment.options.timestamps.unwrap();
-            Some((segment.seq.0 - 10_000, stamp.value, stamp.echo))
-        });
-        let expected = [(0, u32::MAX - 1, 5), (100, u32::MAX, 5), (100, 7, 5), (300, 7, 5), (400, 7, 5), (500, 8, 5)];
-        assert_eq!(forwarded.collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -153,7 +153,12 @@ fn a_relay_that_hears_nothing_any_more_sends_what_waits_for_room() {
     (0..3).for_each(|number| world.hear(Side::Source, world.piece(0, number, number)));
     assert_eq!((world.held_packets(), world.sent()), (1, (PIECE.into(), false)));
     let (relay, policy) = world.relay.parts();
+    // A destination that calls again says at once what it has room for.
     policy.forget_range(relay, NOW);
+    world.drain();
+    assert_eq!((world.held_packets(), world.sent()), (0, (0, false)));
+    let (relay, policy) = world.relay.parts();
+    policy.forget_destinations(relay, NOW);
     world.drain();
     assert_eq!((world.held_packets(), world.sent()), (0, (2 * usize::from(PIECE), false)));
     world.hear(Side::Source, world.piece(0, 3, 3));

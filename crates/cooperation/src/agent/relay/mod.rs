@@ -217,7 +217,7 @@ impl Agent for RelayAgent {
         let heard = self.channels.handle_event(event, endpoint, now);
         if heard.displaced {
             // A destination that began anew numbers its ranges from 1 again; one that did not repeats its range.
-            self.passage.on_silence(now);
+            self.passage.on_new_beginning(now);
         }
         heard.frames.into_iter().for_each(|said| self.hear(said, now));
         if heard.deserted {

@@ -189,15 +189,26 @@ impl Passage {
         }
     }
 
-    /// Handles the loss of the last destination's channel, or its new beginning: the wanted range is unknown, so held
-    /// data move on.
-    pub fn on_silence(&mut self, now: Instant) {
+    /// Handles the new beginning of a destination's channel: the wanted range is unknown, so held data move on.
+    pub fn on_new_beginning(&mut self, now: Instant) {
         match &mut self.way {
             Way::Beside => {}
             Way::Routed(routed) => routed.forget_range(),
             Way::Spliced(relay) => {
                 let (relay, forwarding) = relay.parts();
                 forwarding.forget_range(relay, now);
+            }
+        }
+    }
+
+    /// Handles the loss of the last destination's channel: held data move on, and so does what waits for room there.
+    pub fn on_silence(&mut self, now: Instant) {
+        match &mut self.way {
+            Way::Beside => {}
+            Way::Routed(routed) => routed.forget_range(),
+            Way::Spliced(relay) => {
+                let (relay, forwarding) = relay.parts();
+                forwarding.forget_destinations(relay, now);
             }
         }
     }
@@ -230,10 +241,7 @@ impl Passage {
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         let own = match &mut self.way {
             Way::Beside => None,
-            Way::Routed(routed) => routed.poll_forward().map(|mut segment| {
-                routed.renew_stamp(&mut segment);
-                segment
-            }),
+            Way::Routed(routed) => routed.poll_forward(),
             Way::Spliced(relay) => relay.poll_transmit(now).map(|(_, segment)| segment),
         };
         own.or_else(|| self.passing.pop_front())
