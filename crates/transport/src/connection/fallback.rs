@@ -157,7 +157,8 @@ impl Connection {
     }
 
     /// Handles a failed DSS checksum: a middlebox changes data. With a single subflow we accept the data and `rest`
-    /// behind them, as TCP would. Otherwise the subflow is reset and others bring the data again.
+    /// behind them, as TCP would. Otherwise the subflow is reset and others bring the data again. Once both streams have
+    /// ended, nothing is at stake.
     pub(super) fn on_bad_checksum(
         &mut self,
         id: SubflowId,
@@ -166,6 +167,9 @@ impl Connection {
         host: &mut Host,
         now: Instant,
     ) -> bool {
+        if self.is_closed() {
+            return true;
+        }
         if !self.can_fall_back_first() {
             let reason = CloseReason::Violation(Violation::Checksum);
             self.reset_subflow(id, ResetReason::MiddleboxInterference, false, reason);

@@ -483,7 +483,7 @@ impl Connection {
         id
     }
 
-    /// Number of subflows that can still carry something, as limits and views count them.
+    /// Number of subflows that can still carry something, as limits count them.
     fn active_subflows(&self) -> usize {
         self.subflows.iter().filter(|subflow| !subflow.is_retired()).count()
     }

@@ -7,7 +7,8 @@ use crate::congestion::send_quantum;
 
 const NANOS_PER_S: u64 = 1_000_000_000;
 
-/// Maximum lateness of the driver that is made up. Without this, every late call would lower the rate.
+/// Maximum lateness of the driver that is made up. Without this, every late call would lower the rate. A super-segment
+/// makes up twice its own time: a busy machine is late by more than the millisecond that most of them take.
 const LATENESS_MAX: Duration = Duration::from_millis(1);
 
 /// Computes when the next segment may leave.
@@ -45,16 +46,18 @@ impl Pacer {
         Some(self.next_at).filter(|at| self.rate_bytes_per_s > 0 && *at > now)
     }
 
-    /// Records a departure. The next segment waits for `longest` at most, whatever the rate.
+    /// Records a departure; more than `mss` octets are a super-segment. The next segment waits for `longest` at most,
+    /// whatever the rate.
     #[inline]
-    pub(crate) fn on_sent(&mut self, bytes: u32, longest: Duration, now: Instant) {
+    pub(crate) fn on_sent(&mut self, bytes: u32, mss: u32, longest: Duration, now: Instant) {
         if self.rate_bytes_per_s == 0 {
             return;
         }
-        let nanos = u64::from(bytes) * NANOS_PER_S / self.rate_bytes_per_s;
+        let takes = Duration::from_nanos(u64::from(bytes) * NANOS_PER_S / self.rate_bytes_per_s);
+        let lateness_max = if bytes > mss { LATENESS_MAX.max(takes * 2) } else { LATENESS_MAX };
         let late_by = now.saturating_since(self.next_at);
-        let since = if late_by <= LATENESS_MAX { self.next_at } else { now };
-        let next_at = since.max(self.next_at) + Duration::from_nanos(nanos);
+        let since = if late_by <= lateness_max { self.next_at } else { now };
+        let next_at = since.max(self.next_at) + takes;
         self.next_at = next_at.min(now + longest);
     }
 }
@@ -65,7 +68,7 @@ mod tests {
 
     fn sent_at(pacer: &mut Pacer, at_us: u64) -> Option<u64> {
         let now = Instant::from_nanos(at_us * 1000);
-        pacer.on_sent(1000, Duration::from_secs(60), now);
+        pacer.on_sent(1000, 1000, Duration::from_secs(60), now);
         pacer.wait_until(now).map(|at| at.as_nanos() / 1000)
     }
 
@@ -109,5 +112,19 @@ mod tests {
         sent_at(&mut pacer, 100_000);
         assert_eq!(sent_at(&mut pacer, 110_800), Some(120_000));
         assert_eq!(sent_at(&mut pacer, 500_000), Some(510_000));
+    }
+
+    #[test]
+    fn a_driver_that_is_always_late_has_super_segments_at_the_rate() {
+        let mut pacer = Pacer::default();
+        pacer.set_rate(Some(12_500_000));
+        let (mut now, mut sent) = (Instant::from_nanos(NANOS_PER_S), 0);
+        let end = now + Duration::from_secs(1);
+        while now < end {
+            pacer.on_sent(12_000, 1000, Duration::from_secs(60), now);
+            sent += 12_000;
+            now = pacer.wait_until(now).map_or(now, |at| at + Duration::from_micros(1500));
+        }
+        assert!((12_000_000..12_550_000).contains(&sent), "{sent}");
     }
 }

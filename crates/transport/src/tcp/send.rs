@@ -144,7 +144,7 @@ impl Tcb {
         self.counters.retransmitted_bytes += payload.len() as u64;
         self.counters.sent_segments += u64::from(!payload.is_empty());
         self.window.on_sent(u64::from(len));
-        self.pacer.on_sent(len, self.rtt.rto_max(), now);
+        self.pacer.on_sent(len, self.payload_max(), self.rtt.rto_max(), now);
         self.last_sent_at = now;
         self.note_use_of_window();
         if self.eifel == Eifel::Armed {
@@ -357,7 +357,7 @@ impl Tcb {
         segment.payload = chunk.payload.clone();
         self.counters.sent_segments += 1;
         self.counters.sent_bytes += chunk.payload.len() as u64;
-        self.pacer.on_sent(chunk.payload.sequence_len(), self.rtt.rto_max(), now);
+        self.pacer.on_sent(chunk.payload.sequence_len(), self.payload_max(), self.rtt.rto_max(), now);
         self.record(chunk, piece, ending, now);
         if ending.fin {
             segment.flags |= Flags::FIN;
