@@ -8,6 +8,8 @@ use crate::{Ends, Stack, adapting, controllers};
 
 /// Maximum number of subflows, besides the first, in the kernel's path manager.
 pub const KERNEL_SUBFLOWS_MAX: usize = 8;
+/// The setting that limits them.
+const SUBFLOWS_MAX: &str = "connection.subflows_max";
 /// Remedy for most things that a kernel cannot do as the source.
 const OUR_SOURCE: &str = "use our engine: --source engine";
 /// Remedy for everything that a kernel cannot do as the destination.
@@ -29,6 +31,7 @@ pub fn check(scenario: &Scenario, ends: Ends) -> Result<(), RunError> {
     if ends.destination == Stack::Kernel {
         refused.extend(beyond_the_destination(scenario));
     }
+    merge_limits(&mut refused);
     if !refused.is_empty() {
         return Err(RunError::Unsupported(refused));
     }
@@ -74,10 +77,20 @@ fn beyond_the_destination(scenario: &Scenario) -> Vec<Unsupported> {
 fn too_many(subflows: usize, remedy: &'static str) -> Option<Unsupported> {
     let most = KERNEL_SUBFLOWS_MAX + 1;
     (subflows > most).then(|| Unsupported {
-        field: "connection.subflows_max",
+        field: SUBFLOWS_MAX,
         problem: format!("the kernel has at most {most} subflows"),
         remedy,
     })
+}
+
+/// With kernels at both ends, both limit the subflows, and another engine at one end is no remedy.
+fn merge_limits(refused: &mut Vec<Unsupported>) {
+    let mut limits = refused.iter_mut().filter(|lack| lack.field == SUBFLOWS_MAX);
+    if let (Some(first), Some(_)) = (limits.next(), limits.next()) {
+        first.remedy = "set it to 9 or less (--set connection.subflows_max=9)";
+        let last = refused.iter().rposition(|lack| lack.field == SUBFLOWS_MAX);
+        last.map(|index| refused.remove(index));
+    }
 }
 
 fn beyond_the_source(scenario: &Scenario) -> Vec<Unsupported> {
@@ -229,6 +242,11 @@ mod tests {
         };
         assert_eq!(cell(&[]), ["connection.subflows_max"], "ten relays");
         assert_eq!(cell(&["connection.subflows_max=9"]), [""; 0]);
+        let kernels = Ends { source: Stack::Kernel, destination: Stack::Kernel };
+        let text = include_str!("../../../scenarios/cell.toml");
+        let said = check(&lab::scenario::load("cell.toml", text, &[]).unwrap(), kernels).unwrap_err().to_string();
+        let of_both = said.lines().filter(|line| line.contains("at most 9 subflows")).count();
+        assert!(of_both == 1 && !said.contains("let our engine send"), "{said}");
         assert_eq!(refused_there(&["connection.subflows_max=10"]), [""; 0], "there are four paths");
         let video = ["workload={ kind = 'video', rate = '2 Mbit/s' }", cubic];
         assert!(refused(&video).is_empty());

@@ -27,17 +27,18 @@ pub(super) fn causes(sides: [&Side; 2], pairs: &[(&Key, &Key)]) -> Causes {
     if pairs.is_empty() || !sides.into_iter().all(is_readable) {
         return Causes { settings: differences(sides.map(|side| &side.settings)), unknown };
     }
-    let mut found: Vec<Difference> = Vec::new();
-    for (a, b) in pairs {
-        let cases = [Case::new(sides[0], a), Case::new(sides[1], b)];
+    let cases: Vec<_> = pairs.iter().map(|(a, b)| [Case::new(sides[0], a), Case::new(sides[1], b)]).collect();
+    for ((a, b), cases) in pairs.iter().zip(&cases) {
         for (index, key) in [a, b].into_iter().enumerate() {
             if !is_stated(sides[index], key, &cases[index]) {
                 unknown[index].insert(key.0.clone());
             }
         }
-        if unknown[0].contains(&a.0) || unknown[1].contains(&b.0) {
-            continue;
-        }
+    }
+    let mut found: Vec<Difference> = Vec::new();
+    // A variant that was changed between two points is left out at both.
+    let is_known = |(a, b): &(&Key, &Key)| !unknown[0].contains(&a.0) && !unknown[1].contains(&b.0);
+    for (_, cases) in pairs.iter().zip(cases).filter(|(pair, _)| is_known(pair)) {
         let all = of_pair(cases);
         found.extend(all.into_iter().filter(|difference| !found.contains(difference)).collect::<Vec<_>>());
     }
