@@ -415,7 +415,7 @@ mod tests {
         let addresses = addresses.iter().map(|address| ScopedAddress::from(address.parse::<IpAddr>().unwrap()));
         let name = instance.split(' ').next().unwrap();
         let announcer =
-            Announcer { instance: instance.into(), host: format!("{name}-anabranch.local.") };
+            Announcer { instance: instance.into(), host: format!("{name}-0123456789abcdef-anabranch.local.") };
         Found { name: name.parse().unwrap(), announcer, mark: String::new(), addresses: addresses.collect() }
     }
 
