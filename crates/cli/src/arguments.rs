@@ -91,7 +91,7 @@ pub enum Command {
     Doctor(Doctor),
     /// Manage the engine's congestion controllers in the running kernel, for its own Multipath TCP (needs root)
     Cc(Cc),
-    /// Undo the changes that a killed `anabranch join`, `relay` or `get` left on this host (needs root)
+    /// Undo the changes that a killed `anabranch join`, `relay` or `get` left in this network namespace (needs root)
     Clean,
     /// Write the manual: a page for every command into a folder, or the main page to standard output
     Manual(Manual),

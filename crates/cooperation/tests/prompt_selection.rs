@@ -9,6 +9,7 @@ use cooperation::relay_selection::{Goal, RelayId, SelectorSettings, SelectorSpec
 use units::{Duration, Instant, Prng, Rate};
 
 const F: Duration = Duration::from_secs(2);
+const SHORT: Duration = Duration::from_millis(500);
 const GOAL: Goal = Goal { target: Rate::from_mbps(3), tolerance: 0.1 };
 
 fn ms(ms: u64) -> Instant {
@@ -232,42 +233,55 @@ fn a_relay_that_the_watch_still_judges_is_not_forgiven() {
     assert!(judged <= 14 && forgiven > 20, "{judged} and {forgiven} times");
 }
 
+/// Lets a number of short periods pass, at whose ends the relay advertises, or does not. Returns how often its subflow
+/// was opened.
+fn short_periods(manager: &mut RelayManager, now: &mut Instant, count: u32, advertises: bool) -> u32 {
+    let mut opened = 0;
+    for _ in 0..count {
+        *now += SHORT;
+        if advertises {
+            advertise(manager, &[3000], *now);
+        }
+        manager.handle_period(GOAL.target, *now);
+        while let Some(command) = manager.poll_command() {
+            if let Command::Add(relay) = command {
+                opened += 1;
+                manager.handle_established(relay, *now);
+            }
+        }
+        manager.handle_timeout(*now);
+    }
+    opened
+}
+
 /// A relay fails again and again, then only falls silent: its subflow stays, as the last one, and carries data again
 /// later. After hours of service, it is tried again soon after the next failure.
 #[test]
 fn a_relay_that_was_taken_back_with_its_subflow_is_forgiven() {
-    const PERIOD: Duration = Duration::from_millis(500);
-    let mut manager = begun(ManagerSettings::build(PERIOD), &[3000]);
+    let mut manager = begun(ManagerSettings::build(SHORT), &[3000]);
     let mut now = Instant::ZERO;
-    // Returns how often the relay's subflow was opened in a number of periods in which it advertises, or does not.
-    let mut periods = |manager: &mut RelayManager, count: u32, advertises: bool| {
-        let mut opened = 0;
-        for _ in 0..count {
-            now += PERIOD;
-            if advertises {
-                advertise(manager, &[3000], now);
-            }
-            manager.handle_period(GOAL.target, now);
-            while let Some(command) = manager.poll_command() {
-                if let Command::Add(relay) = command {
-                    opened += 1;
-                    manager.handle_established(relay, now);
-                }
-            }
-            manager.handle_timeout(now);
-        }
-        (opened, now)
-    };
     for probation in [1, 2, 4] {
-        let (_, now) = periods(&mut manager, 1, true);
+        short_periods(&mut manager, &mut now, 1, true);
         manager.handle_closed(RelayId(0), now);
-        assert_eq!(periods(&mut manager, probation + 1, true).0, 1);
+        assert_eq!(short_periods(&mut manager, &mut now, probation + 1, true), 1);
     }
-    periods(&mut manager, 4, false);
+    short_periods(&mut manager, &mut now, 4, false);
     assert_eq!((relays(&manager), manager.active()), (vec![], vec![]));
-    assert_eq!(periods(&mut manager, 40, true).0, 0, "its subflow is still there");
+    assert_eq!(short_periods(&mut manager, &mut now, 40, true), 0, "its subflow is still there");
     assert_eq!(relays(&manager), [0]);
-    let (_, now) = periods(&mut manager, 1, true);
+    short_periods(&mut manager, &mut now, 1, true);
     manager.handle_closed(RelayId(0), now);
-    assert_eq!(periods(&mut manager, 2, true).0, 1);
+    assert_eq!(short_periods(&mut manager, &mut now, 2, true), 1);
+}
+
+#[test]
+fn a_long_service_does_not_forgive_the_failure_that_ends_it() {
+    let mut manager = begun(ManagerSettings::build(SHORT), &[3000]);
+    let mut now = Instant::ZERO;
+    short_periods(&mut manager, &mut now, 10, true);
+    for probation in [1, 2, 4, 8] {
+        manager.handle_closed(RelayId(0), now);
+        let waited = (1..=20).find(|_| short_periods(&mut manager, &mut now, 1, true) == 1);
+        assert_eq!(waited, Some(probation));
+    }
 }

@@ -1,4 +1,4 @@
-//! `anabranch clean`: undoes the changes that killed programs left on this host.
+//! `anabranch clean`: undoes the changes that killed programs left in this network namespace.
 
 use daemon::control;
 use linux::uplink;

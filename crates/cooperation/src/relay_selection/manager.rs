@@ -442,12 +442,13 @@ impl RelayManager {
     }
 
     fn forgive(&mut self, now: Instant) {
+        // The failure that ended a service is not among those before it.
+        let active = self.active();
+        self.lasting.retain(|(relay, _)| active.contains(relay));
         let long = self.settings.period.saturating_mul(PERIODS_TO_FORGIVE).max(self.proof);
         for (relay, _) in self.lasting.iter().filter(|(_, since)| now.saturating_since(*since) >= long) {
             self.board.forgive(*relay);
         }
-        let active = self.active();
-        self.lasting.retain(|(relay, _)| active.contains(relay));
         // Relays that were taken back with the subflow that they had.
         let back = active.into_iter().filter(|relay| self.lasting.iter().all(|(known, _)| known != relay));
         let back: Vec<_> = back.map(|relay| (relay, now)).collect();

@@ -16,7 +16,8 @@ const KIND: &str = "pair";
 const ADDRESSES_MAX: usize = 4;
 
 /// The addresses at which a relay pairs, and the code that it shows. Its text is a URI:
-/// `anabranch:pair?address=192.168.43.1&port=8684&code=042117`, with one `address` for each of the relay's addresses.
+/// `anabranch:pair?address=192.168.43.1&port=8684&code=042117`, with one `address` for each of the relay's addresses,
+/// four at most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invitation {
     /// Its addresses, likeliest first. A relay that shows a code before its networks have any has none, and no URI.

@@ -153,22 +153,21 @@ impl Dial {
         self.first
     }
 
-    /// Leaves out the attempts that are yet to begin over uplinks that have been removed in the meantime.
-    pub fn leave_out_removed(&mut self, choice: &Choice) {
-        self.waiting.retain(|step| choice.has(step.local));
-        self.without_offer.retain(|step| choice.has(step.local));
-    }
-
-    /// Begins the attempts that are due, and in any case the next one if none is open. Returns the new connections.
+    /// Begins the attempts that are due, and in any case the next one if none is open; but none over uplinks that
+    /// `choice` has no longer. Returns the new connections.
     pub fn go_on(
         &mut self,
         endpoint: &mut Endpoint,
         config: &ConnectionConfig,
+        choice: &Choice,
         now: Instant,
     ) -> SmallVec<[ConnectionId; 2]> {
         let mut begun = SmallVec::new();
         while let Some(step) = self.take_next(now) {
-            begun.extend(self.begin(step, endpoint, config, now));
+            // Not before it is due: an uplink that is away for a moment is not forgotten.
+            if choice.has(step.local) {
+                begun.extend(self.begin(step, endpoint, config, now));
+            }
         }
         begun
     }
@@ -353,6 +352,18 @@ mod tests {
         Dial::new(target, &ips(addresses), &choice(uplinks), Instant::ZERO)
     }
 
+    /// Goes on while all uplinks are there.
+    fn go_on(
+        dial: &mut Dial,
+        endpoint: &mut Endpoint,
+        config: &ConnectionConfig,
+        now: Instant,
+    ) -> SmallVec<[ConnectionId; 2]> {
+        let locals: Vec<String> = dial.patience.iter().map(|(ip, _)| ip.to_string()).collect();
+        let locals: Vec<&str> = locals.iter().map(String::as_str).collect();
+        dial.go_on(endpoint, config, &choice(&locals), now)
+    }
+
     #[test]
     fn a_family_without_an_uplink_is_told() {
         let failure = dial(&["2001:db8::a"], &["10.0.0.1"]).unwrap_err();
@@ -369,13 +380,13 @@ mod tests {
         let config = ConnectionConfig::default();
         let mut dial = dial(&["192.0.2.1", "192.0.2.2"], &["10.0.0.1", "10.0.0.2"]).unwrap();
         // Nothing is known of either uplink: both race.
-        let first = dial.go_on(&mut endpoint, &config, Instant::ZERO);
+        let first = go_on(&mut dial, &mut endpoint, &config, Instant::ZERO);
         assert_eq!(first.len(), 2);
         assert_eq!(dial.next_at(), Instant::from_millis(250));
-        assert!(dial.go_on(&mut endpoint, &config, Instant::from_millis(249)).is_empty());
+        assert!(go_on(&mut dial, &mut endpoint, &config, Instant::from_millis(249)).is_empty());
         assert!(dial.failed(first[0], CloseReason::Refused, Instant::from_millis(20)).is_some());
         assert_eq!(dial.next_at(), Instant::from_millis(20));
-        let second = dial.go_on(&mut endpoint, &config, Instant::from_millis(249));
+        let second = go_on(&mut dial, &mut endpoint, &config, Instant::from_millis(249));
         assert_eq!(second.len(), 1, "the next one begins, the last one waits for its time");
         assert!(!dial.is_over(Instant::from_millis(20)) && dial.is_over(Instant::from_secs(30)));
         let names = BTreeMap::from([("10.0.0.1".parse().unwrap(), "usb0".to_owned())]);
@@ -441,7 +452,7 @@ mod tests {
         let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
         let mut dial = dial(&["192.0.2.1"], &["10.0.0.1"]).unwrap();
         for ms in [0, 20] {
-            let begun = dial.go_on(&mut endpoint, &ConnectionConfig::default(), Instant::from_millis(ms));
+            let begun = go_on(&mut dial, &mut endpoint, &ConnectionConfig::default(), Instant::from_millis(ms));
             dial.failed(begun[0], CloseReason::Refused, Instant::from_millis(ms + 10));
         }
         let failure = dial.verdict(&BTreeMap::new()).to_string();
@@ -458,7 +469,7 @@ mod tests {
             let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
             let target = Target::parse("server.example:80", None).unwrap();
             let mut dial = Dial::new(target, &ips(&["192.0.2.1", "2001:db8:1::a"]), choice, Instant::ZERO).unwrap();
-            dial.go_on(&mut endpoint, &ConnectionConfig::default(), Instant::ZERO);
+            go_on(&mut dial, &mut endpoint, &ConnectionConfig::default(), Instant::ZERO);
             dial.open().iter().map(|attempt| attempt.local).collect::<Vec<_>>()
         };
         assert_eq!(begun_at_once(&choice), [own[0], own[2]]);
@@ -475,7 +486,7 @@ mod tests {
         let (config, at) = (ConnectionConfig::default(), Instant::from_millis);
         let uplinks = ["10.0.0.1", "10.0.0.2"];
         let without = |dial: &mut Dial, endpoint: &mut Endpoint, now| {
-            dial.go_on(endpoint, &config, now);
+            go_on(dial, endpoint, &config, now);
             let open = dial.open().iter().filter(|attempt| !attempt.offers);
             open.map(|attempt| attempt.local).collect::<Vec<_>>()
         };
@@ -514,17 +525,17 @@ mod tests {
         let asked = |dial: &Dial| dial.open().iter().map(|it| (it.remote.ip(), it.offers)).collect::<Vec<_>>();
         let refuse = |dial: &mut Dial, endpoint: &mut Endpoint, now| {
             dial.failed(dial.open()[0].connection, CloseReason::Refused, now);
-            dial.go_on(endpoint, &config, now);
+            go_on(dial, endpoint, &config, now);
         };
         let [first, second]: [IpAddr; 2] = ips(&["192.0.2.1", "192.0.2.2"]).try_into().unwrap();
-        dial.go_on(&mut endpoint, &config, at(0));
+        go_on(&mut dial, &mut endpoint, &config, at(0));
         refuse(&mut dial, &mut endpoint, at(10));
         assert_eq!(asked(&dial), [(second, true)]);
         refuse(&mut dial, &mut endpoint, at(20));
         assert_eq!((asked(&dial), dial.next_at()), (vec![(first, false)], at(270)), "no offer is left");
-        dial.go_on(&mut endpoint, &config, at(269));
+        go_on(&mut dial, &mut endpoint, &config, at(269));
         assert_eq!(asked(&dial), [(first, false)]);
-        dial.go_on(&mut endpoint, &config, at(270));
+        go_on(&mut dial, &mut endpoint, &config, at(270));
         assert_eq!(asked(&dial), [(first, false), (second, false)]);
         refuse(&mut dial, &mut endpoint, at(280));
         refuse(&mut dial, &mut endpoint, at(280));
@@ -537,11 +548,26 @@ mod tests {
         let (config, at) = (ConnectionConfig::default(), Instant::from_millis);
         let mut dial = dial(&["192.0.2.1", "192.0.2.2"], &["10.0.0.1"]).unwrap();
         for refusals in 0..4 {
-            dial.go_on(&mut endpoint, &config, at(refusals));
+            go_on(&mut dial, &mut endpoint, &config, at(refusals));
             assert_eq!(dial.open().len(), 1, "{refusals}");
             dial.failed(dial.open()[0].connection, CloseReason::Refused, at(refusals));
         }
         assert!(dial.is_over(at(4)));
+    }
+
+    #[test]
+    fn an_uplink_that_was_away_for_a_moment_is_tried_without_an_offer_too() {
+        let uplinks = ["10.0.0.1", "10.0.0.2"];
+        let (config, at) = (ConnectionConfig::default(), Instant::from_millis);
+        let (both, one) = (choice(&uplinks), choice(&uplinks[..1]));
+        for (later, without_offer) in [(&both, 2), (&one, 1)] {
+            let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
+            let mut dial = dial(&["192.0.2.1"], &uplinks).unwrap();
+            assert_eq!(dial.go_on(&mut endpoint, &config, &both, at(0)).len(), 2);
+            dial.failed(attempt(&dial, uplinks[1], "192.0.2.1"), CloseReason::Aborted, at(500));
+            assert!(dial.go_on(&mut endpoint, &config, &one, at(500)).is_empty());
+            assert_eq!(dial.go_on(&mut endpoint, &config, later, at(2_000)).len(), without_offer);
+        }
     }
 
     /// Attempts that have all begun by now, except those without an offer.
@@ -550,7 +576,7 @@ mod tests {
         let target = Target::parse("server.example:80", None).unwrap();
         let mut dial = Dial::new(target, &ips(addresses), choice, Instant::ZERO).unwrap();
         dial.without_offer.clear();
-        dial.go_on(&mut endpoint, &ConnectionConfig::default(), Instant::from_secs(3));
+        go_on(&mut dial, &mut endpoint, &ConnectionConfig::default(), Instant::from_secs(3));
         (dial, endpoint)
     }
 

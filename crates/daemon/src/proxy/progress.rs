@@ -335,9 +335,8 @@ impl Proxy {
             self.give_up(attempt.connection, endpoint, now);
         }
         let Stage::Dialing(dial, ..) = &mut self.sessions[key].stage else { return };
-        dial.leave_out_removed(&self.choice);
         if !dial.is_over(now) {
-            let begun = dial.go_on(endpoint, &self.config.connection, now);
+            let begun = dial.go_on(endpoint, &self.config.connection, &self.choice, now);
             self.by_connection.extend(begun.into_iter().map(|connection| (connection, key)));
         }
         if !dial.is_over(now) {

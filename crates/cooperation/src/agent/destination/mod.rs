@@ -73,13 +73,10 @@ impl DestinationAgent {
     /// Creates an agent with these `settings`.
     pub fn new(mut settings: DestinationSettings) -> Self {
         let steering = settings.selection.take().map(|selection| Steering::new(selection, &settings));
-        let first_path = match (&steering, settings.relays_splice, settings.first) {
-            (None, true, Some(first)) => settings.path_of(first).map(FirstPath::new),
-            _ => None,
-        };
+        let joins_first_path = steering.is_none() && settings.relays_splice && settings.first.is_some();
         Self {
             lines: Lines::new(&settings),
-            first_path,
+            first_path: joins_first_path.then_some(FirstPath),
             ranges: settings.ranges.map(Ranges::new),
             watchman: settings.watch.map(|watch| Watchman::new(watch, &settings, steering.is_some())),
             steering,
@@ -121,7 +118,6 @@ impl DestinationAgent {
         if let Some(steering) = &mut self.steering {
             steering.move_to(old, new, endpoint, now, &mut self.events);
         }
-        self.first_path.iter_mut().for_each(|first_path| first_path.move_to(old, new));
         self.watchman.iter_mut().for_each(|watchman| watchman.move_to(old, new));
         endpoint.replace_local_address(old, new, now);
         self.find_deadline();
@@ -142,7 +138,7 @@ impl DestinationAgent {
     }
 
     /// Lets the application begin, over the relay with the lowest number of those chosen so far. If the address on its
-    /// path is gone, it begins over another one.
+    /// path is gone, it begins over the first one of all relays whose path has its address.
     fn begin(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.begin_by = Instant::FAR_FUTURE;
         self.is_ready = true;
@@ -258,8 +254,8 @@ impl Agent for DestinationAgent {
             if let Some(steering) = &mut self.steering {
                 steering.handle_event(event, endpoint, now, &mut self.events);
             }
-            if let Some(first_path) = &mut self.first_path {
-                first_path.handle_event(event, endpoint, now, &mut self.events);
+            if let Some(first_path) = &self.first_path {
+                first_path.handle_event(event, &self.settings, endpoint, now, &mut self.events);
             }
             if let Some(ranges) = &mut self.ranges {
                 ranges.handle_event(event, &self.settings, endpoint, now);
@@ -346,5 +342,40 @@ mod tests {
             let syn = endpoint.poll_transmit(Instant::ZERO).expect("a SYN");
             assert_eq!(syn.src.ip(), paths[there]);
         }
+    }
+
+    /// The network of the first relay is down: all that concerns the first subflow concerns the second relay.
+    #[test]
+    fn relays_splice_wherever_the_connection_has_begun() {
+        let settings = DestinationSettings { relays_splice: true, ..watchman::tests::settings() };
+        let (address, path) = (settings.source, settings.paths()[1]);
+        let local_addresses = vec![LocalAddress { ip: path, backup: false }];
+        let config = EndpointConfig { local_addresses, ..EndpointConfig::default() };
+        let mut endpoint = Endpoint::with_seed(config, 1);
+        let mut source = Endpoint::with_seed(EndpointConfig::default(), 2);
+        source.listen(address, ConnectionConfig::default()).unwrap();
+        let mut agent = DestinationAgent::new(settings);
+        agent.start(&mut endpoint, Instant::ZERO);
+        let any = SocketAddr::new(core::net::Ipv4Addr::UNSPECIFIED.into(), 0);
+        let connection = endpoint.connect(any, address, ConnectionConfig::default(), Instant::ZERO).unwrap();
+        let mut has_sent = false;
+        loop {
+            let segments: Vec<_> = core::iter::from_fn(|| endpoint.poll_transmit(Instant::ZERO)).collect();
+            let answered = segments.into_iter().map(|segment| source.handle_segment(segment, Instant::ZERO)).count();
+            let answers: Vec<_> = core::iter::from_fn(|| source.poll_transmit(Instant::ZERO)).collect();
+            let heard = answers.into_iter().map(|answer| endpoint.handle_segment(answer, Instant::ZERO)).count();
+            while let Some(event) = endpoint.poll_event() {
+                agent.handle_event(&event, &mut endpoint, Instant::ZERO);
+            }
+            if answered + heard == 0 && core::mem::replace(&mut has_sent, true) {
+                break;
+            }
+            if answered + heard == 0 {
+                endpoint.send(connection, wire::Payload::from(vec![0; 100]), Instant::ZERO).unwrap();
+            }
+        }
+        let subflows = endpoint.stats(connection).unwrap().subflows;
+        let shown: Vec<_> = subflows.iter().map(|it| (it.local.ip(), it.established_at.is_some(), it.backup)).collect();
+        assert_eq!(shown, [(path, true, true), (path, true, false)], "the first one is a backup");
     }
 }
