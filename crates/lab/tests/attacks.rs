@@ -66,7 +66,7 @@ fn touched_messages_close_channels_and_nothing_else() {
 #[test]
 fn without_a_single_untouched_message_the_stream_goes_on() {
     let run = survives(EVERYTHING, &["attack.messages=100 %"]);
-    assert!(run.attacked.messages > 100, "{:?}", run.attacked);
+    assert!(run.attacked.messages > 50, "{:?}", run.attacked);
 }
 
 #[test]

@@ -164,7 +164,7 @@ impl Dial {
     ) -> SmallVec<[ConnectionId; 2]> {
         let mut begun = SmallVec::new();
         while let Some(step) = self.take_next(now) {
-            // Not before it is due: an uplink that is away for a moment is not forgotten.
+            // Not before its turn: an uplink that is away for a moment is not forgotten.
             if choice.has(step.local) {
                 begun.extend(self.begin(step, endpoint, config, now));
             }

@@ -20,6 +20,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
+use linux::http::ANSWER_FIELDS_MAX as FIELDS_MAX;
 use transport::Endpoint;
 use units::{Duration, Instant};
 
@@ -33,8 +34,6 @@ use super::target::{Host, Target, without_dot};
 const DOUBTED_FOR: Duration = Duration::from_secs(10);
 /// How long an uplink with a portal does. After that, somebody may have logged in.
 const PORTAL_FOR: Duration = Duration::from_secs(60);
-/// Maximum number of fields in a head.
-const FIELDS_MAX: usize = 64;
 
 /// Where an answer redirects to: the host of its Location; `None` if the network itself says that it wants a login.
 type Place = Option<Host>;
@@ -243,6 +242,8 @@ mod tests {
     fn what_may_be_sent_twice_is_told_apart() {
         assert!(is_repeatable(GET));
         assert!(is_repeatable(b"HEAD / HTTP/1.0\r\n\r\n"));
+        let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(FIELDS_MAX));
+        assert!(is_repeatable(many.as_bytes()), "as many fields as the proxy passes on");
         let others: [&[u8]; 7] = [
             b"POST / HTTP/1.1\r\nHost: a\r\n\r\n",
             b"GET /login?code=1 HTTP/1.1\r\nHost: a\r\n\r\n",

@@ -7,9 +7,10 @@ use crate::congestion::send_quantum;
 
 const NANOS_PER_S: u64 = 1_000_000_000;
 
-/// Maximum lateness of the driver that is made up. Without this, every late call would lower the rate. A super-segment
-/// makes up twice its own time: a busy machine is late by more than the millisecond that most of them take.
+/// Maximum lateness of the driver that is made up. Without this, every late call would lower the rate.
 const LATENESS_MAX: Duration = Duration::from_millis(1);
+/// The same for super-segments: from 24 Mbit/s on they take a millisecond each, and a busy machine is later than that.
+const SUPER_LATENESS_MAX: Duration = Duration::from_millis(2);
 
 /// Computes when the next segment may leave.
 #[derive(Debug, Default)]
@@ -54,7 +55,7 @@ impl Pacer {
             return;
         }
         let takes = Duration::from_nanos(u64::from(bytes) * NANOS_PER_S / self.rate_bytes_per_s);
-        let lateness_max = if bytes > mss { LATENESS_MAX.max(takes * 2) } else { LATENESS_MAX };
+        let lateness_max = if bytes > mss { SUPER_LATENESS_MAX } else { LATENESS_MAX };
         let late_by = now.saturating_since(self.next_at);
         let since = if late_by <= lateness_max { self.next_at } else { now };
         let next_at = since.max(self.next_at) + takes;
@@ -126,5 +127,17 @@ mod tests {
             now = pacer.wait_until(now).map_or(now, |at| at + Duration::from_micros(1500));
         }
         assert!((12_000_000..12_550_000).contains(&sent), "{sent}");
+    }
+
+    #[test]
+    fn super_segments_do_not_make_up_a_pause() {
+        let mut pacer = Pacer::default();
+        pacer.set_rate(Some(100_000));
+        let at = |pacer: &mut Pacer, at_ms: u64| {
+            let now = Instant::from_nanos(at_ms * 1_000_000);
+            pacer.on_sent(2000, 1000, Duration::from_secs(60), now);
+            pacer.wait_until(now).map(|at| at.as_nanos() / 1_000_000)
+        };
+        assert_eq!([at(&mut pacer, 100), at(&mut pacer, 122), at(&mut pacer, 170)], [Some(120), Some(140), Some(190)]);
     }
 }

@@ -276,6 +276,20 @@ mod tests {
     }
 
     #[test]
+    fn a_variant_that_was_changed_between_two_points_is_left_out_at_both() {
+        let bbr = TEXT.replace("\"olia\"", "\"bbr\"") + GRID;
+        let [earlier, later] = [TEXT.to_owned() + GRID, bbr].map(|text| measured(&text, &[]));
+        let stale: Vec<usize> = (0..later.records.len()).filter(|at| later.records[*at].variant == "OLIA").collect();
+        assert_eq!(stale.len(), 2);
+        for at in stale {
+            let mut mixed = later.clone();
+            mixed.records[at] = earlier.records[at].clone();
+            let contrast = Contrast::new(mixed, earlier.clone());
+            assert_eq!((contrast.settings, contrast.unknown_a), (vec![], ["OLIA".to_owned()].into()));
+        }
+    }
+
+    #[test]
     fn what_a_sweep_stated_is_known() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
         let mut checked = 0;
