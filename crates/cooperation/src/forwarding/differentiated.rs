@@ -89,11 +89,10 @@ impl Differentiated {
         self.drain(relay, now);
     }
 
-    /// Forwards everything, as [`Self::forget_range`] does, because no destination will say any more what it has and can
-    /// take: data beyond its own window leave, too.
-    pub fn forget_destinations(&mut self, relay: &mut FastAckRelay, now: Instant) {
+    /// Lets data beyond a destination's own window leave, because no destination will say any more what it has and can
+    /// take.
+    pub fn forget_windows(&self, relay: &mut FastAckRelay) {
         self.splices.keys().for_each(|splice| relay.widen_window(*splice, 0));
-        self.forget_range(relay, now);
     }
 
     /// Changes the limits.

@@ -158,7 +158,7 @@ fn a_relay_that_hears_nothing_any_more_sends_what_waits_for_room() {
     world.drain();
     assert_eq!((world.held_packets(), world.sent()), (0, (0, false)));
     let (relay, policy) = world.relay.parts();
-    policy.forget_destinations(relay, NOW);
+    policy.forget_windows(relay);
     world.drain();
     assert_eq!((world.held_packets(), world.sent()), (0, (2 * usize::from(PIECE), false)));
     world.hear(Side::Source, world.piece(0, 3, 3));

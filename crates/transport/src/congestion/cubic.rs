@@ -25,9 +25,9 @@
 //! less than NewReno gets at random losses.
 //!
 //! Windows are segments in units of 2^-24, time is in ticks of 2^-10 s. When segments change their size, windows keep
-//! their octets, and if by more than 1/32, a new epoch begins. Section 4.6's FlightSize is `cwnd` here, which section 4.6 allows if windows
-//! grow only while they are the limit. Section 4.9 (undoing a spurious reduction) needs a hook that controllers do not
-//! have.
+//! their octets, and if by more than 1/32, a new epoch begins. Section 4.6's FlightSize is `cwnd` here, which section
+//! 4.6 allows if windows grow only while they are the limit. Section 4.9 (undoing a spurious reduction) needs a hook
+//! that controllers do not have.
 
 use units::narrow::u64_from;
 use units::{Duration, Instant};

@@ -203,14 +203,11 @@ impl Passage {
 
     /// Handles the loss of the last destination's channel: held data move on, and so does what waits for room there.
     pub fn on_silence(&mut self, now: Instant) {
-        match &mut self.way {
-            Way::Beside => {}
-            Way::Routed(routed) => routed.forget_range(),
-            Way::Spliced(relay) => {
-                let (relay, forwarding) = relay.parts();
-                forwarding.forget_destinations(relay, now);
-            }
+        if let Way::Spliced(relay) = &mut self.way {
+            let (relay, forwarding) = relay.parts();
+            forwarding.forget_windows(relay);
         }
+        self.on_new_beginning(now);
     }
 
     pub fn handle_timeout(&mut self, now: Instant) {
