@@ -61,10 +61,14 @@ impl Differentiated {
 
     /// Handles a range that the destination announced.
     pub fn on_range(&mut self, about: About, update: RangeUpdate, relay: &mut FastAckRelay, now: Instant) {
-        if self.known.is_some_and(|(known, _)| known != about) {
+        if let Some((former, _)) = self.known.filter(|(known, _)| *known != about) {
             // The ranges of each connection are numbered from 1.
             self.known = None;
             self.queue.forget_range();
+            if former.destination == about.destination {
+                // It announces ranges of one connection until that one has ended.
+                self.narrow(|subflow| subflow.is_meant(former), relay);
+            }
         }
         self.on_ack(about, update.ack, relay);
         self.queue.on_range(update.range);
@@ -81,18 +85,28 @@ impl Differentiated {
         meant.for_each(|(splice, _)| apply(ack, *splice, relay));
     }
 
-    /// Forwards everything until a range arrives again, because the wanted range is unknown. Data beyond the
-    /// destination's own window wait for what it says next.
-    pub fn forget_range(&mut self, relay: &mut FastAckRelay, now: Instant) {
+    /// Forwards everything until a range arrives again, because the range that this destination wants is unknown
+    /// (`None`: whichever one the range is of). Data beyond its own window wait for what it says next.
+    pub fn forget_range(&mut self, destination: Option<IpAddr>, relay: &mut FastAckRelay, now: Instant) {
+        let is_of_another = |(about, _): (About, _)| destination.is_some() && about.destination != destination;
+        if self.known.is_some_and(is_of_another) {
+            return;
+        }
         self.known = None;
         self.queue.forget_range();
         self.drain(relay, now);
     }
 
-    /// Lets data beyond a destination's own window leave, because no destination will say any more what it has and can
-    /// take.
-    pub fn forget_windows(&self, relay: &mut FastAckRelay) {
-        self.splices.keys().for_each(|splice| relay.widen_window(*splice, 0));
+    /// Lets data beyond this destination's own window leave, because it will not say any more what it has and can take
+    /// (`None`: no destination will).
+    pub fn forget_windows(&self, destination: Option<IpAddr>, relay: &mut FastAckRelay) {
+        self.narrow(|subflow| destination.is_none_or(|address| address == subflow.destination), relay);
+    }
+
+    /// Gives these subflows the destination's own window again.
+    fn narrow(&self, is_meant: impl Fn(Subflow) -> bool, relay: &mut FastAckRelay) {
+        let meant = self.splices.iter().filter(|(_, subflow)| is_meant(**subflow));
+        meant.for_each(|(splice, _)| relay.widen_window(*splice, 0));
     }
 
     /// Changes the limits.

@@ -130,6 +130,20 @@ impl<T> HoldQueue<T> {
         self.held_bytes = self.held.iter().map(Held::charge).sum();
     }
 
+    /// Forwards the held packets that `is_wanted` names, in DSN order.
+    pub fn forward_if(&mut self, mut is_wanted: impl FnMut(&T) -> bool) {
+        for _ in 0..self.held.len() {
+            match self.held.pop_front() {
+                Some(held) if !is_wanted(&held.packet) => self.held.push_back(held),
+                Some(held) => {
+                    self.held_bytes -= held.charge();
+                    self.forwards.push_back(held.packet);
+                }
+                None => {}
+            }
+        }
+    }
+
     /// Takes a range, unless a newer one is known, and forwards held data that it or an earlier range covers.
     pub fn on_range(&mut self, range: DsnRange) {
         if self.range.is_some_and(|known| !range.is_newer_than(&known)) {

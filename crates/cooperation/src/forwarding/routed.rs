@@ -1,10 +1,12 @@
-//! Differentiated forwarding at a relay that only routes: it holds packets, and the source waits for their
+//! Differentiated forwarding at a relay that only routes: it holds segments, and the source waits for their
 //! acknowledgement.
 //!
-//! Packets that the relay cannot place in the stream pass at once. So do retransmissions, because the source waits for
-//! them; the relay drops the copy that it holds.
+//! Segments that the relay cannot place in the stream pass at once. So do retransmissions, because the source waits for
+//! them. The copy that the relay holds of one, and what it holds behind that, go on before it: their timestamps are
+//! older, so the destination would drop them afterwards (PAWS, RFC 7323 section 5.3). The copy's timestamp also shows
+//! the source that it need not have sent the data again (Eifel, RFC 3522). Without timestamps, the copy is dropped.
 //!
-//! Packets do not show to which connection their subflow belongs. If the destination has several, data of the others
+//! Segments do not show to which connection their subflow belongs. If the destination has several, data of the others
 //! may wait, too, as long as the limits allow.
 
 use core::net::IpAddr;
@@ -17,23 +19,13 @@ use super::hold_queue::{HoldLimits, HoldQueue, HoldStats};
 use super::packet_dsn::{PacketDsn, PacketDsns};
 use super::range::DsnRange;
 
-/// The place of a packet in the stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The first octet, if the packet may wait.
-    dsn: Option<Dsn>,
-    len_bytes: u32,
-    /// Whether the packet ends its subflow.
-    ends: bool,
-}
-
-/// Holds packets on their way to the destination of one connection. `T` is the item to forward.
+/// Holds segments on their way to the destination of one connection.
 ///
-/// After every call, take the items to forward with [`Self::poll_forward`]. [`Self::handle_timeout`] is due at
+/// After every call, take the segments to forward with [`Self::poll_forward`]. [`Self::handle_timeout`] is due at
 /// [`Self::poll_timeout`].
 #[derive(Debug)]
-pub struct Routed<T> {
-    queue: HoldQueue<T>,
+pub struct Routed {
+    queue: HoldQueue<Segment>,
     /// The connection that the latest range is about, by the source's token.
     connection: Option<Token>,
     /// The address of the destination that it comes from, if the relay serves several.
@@ -41,42 +33,39 @@ pub struct Routed<T> {
     dsns: PacketDsns,
 }
 
-impl<T> Routed<T> {
+impl Routed {
     /// Creates a queue that forwards everything until a range arrives.
     pub fn new(limits: HoldLimits) -> Self {
         Self { queue: HoldQueue::new(limits), connection: None, destination: None, dsns: PacketDsns::default() }
     }
 
-    /// Inspects a packet to the destination, which must be the next one passed to [`Self::on_packet`].
-    pub fn look(&mut self, segment: &Segment) -> Place {
-        let near = self.queue.range().map_or(Dsn(0), |range| range.min);
-        let is_meant = self.destination.is_none_or(|address| address == segment.dst.ip());
-        let dsn = match self.dsns.look(segment, near) {
-            PacketDsn::Data { dsn: Some(dsn), again: true } if is_meant => {
-                self.queue.discard(dsn);
-                None
-            }
-            PacketDsn::Data { dsn, again: false } if is_meant => dsn,
-            PacketDsn::Data { .. } | PacketDsn::NoData => None,
-        };
-        Place { dsn, len_bytes: segment.payload.len() as u32, ends: segment.flags.contains(Flags::FIN) }
-    }
-
-    /// Takes a packet whose place is known.
-    pub fn on_packet(&mut self, now: Instant, place: Place, packet: T) {
-        match place.dsn {
-            Some(dsn) => self.queue.on_packet(now, dsn, place.len_bytes, packet),
-            None => self.queue.pass(packet),
+    /// Takes a segment to the destination.
+    pub fn on_segment(&mut self, now: Instant, segment: Segment) {
+        let ends = segment.flags.contains(Flags::FIN);
+        match self.place(&segment) {
+            Some(dsn) => self.queue.on_packet(now, dsn, segment.payload.len() as u32, segment),
+            None => self.queue.pass(segment),
         }
-        if place.ends {
-            // No later packet of this subflow could release the held ones.
+        if ends {
+            // No later segment of this subflow could release the held ones.
             self.queue.flush();
         }
     }
 
-    /// Takes a packet that is not a segment.
-    pub fn pass(&mut self, packet: T) {
-        self.queue.pass(packet);
+    /// Returns the first octet of a segment that may wait.
+    fn place(&mut self, segment: &Segment) -> Option<Dsn> {
+        let near = self.queue.range().map_or(Dsn(0), |range| range.min);
+        let is_meant = self.destination.is_none_or(|address| address == segment.dst.ip());
+        match self.dsns.look(segment, near) {
+            PacketDsn::Data { dsn, again: true } => {
+                self.queue.forward_if(|held| becomes_old(held, segment));
+                // Without timestamps, its copy is still held.
+                dsn.filter(|_| is_meant).into_iter().for_each(|dsn| self.queue.discard(dsn));
+                None
+            }
+            PacketDsn::Data { dsn, again: false } => dsn.filter(|_| is_meant),
+            PacketDsn::NoData => None,
+        }
     }
 
     /// Handles a range that the destination announced, of the connection with this token of the source.
@@ -96,9 +85,12 @@ impl<T> Routed<T> {
         }
     }
 
-    /// Forwards everything until a range arrives again, because the wanted range is unknown.
-    pub fn forget_range(&mut self) {
-        self.queue.forget_range();
+    /// Forwards everything until a range arrives again, because the range that this destination wants is unknown
+    /// (`None`: whichever one the range is of).
+    pub fn forget_range(&mut self, destination: Option<IpAddr>) {
+        if destination.is_none() || destination == self.destination {
+            self.queue.forget_range();
+        }
     }
 
     /// Changes the limits.
@@ -111,8 +103,8 @@ impl<T> Routed<T> {
         self.queue.leave();
     }
 
-    /// Returns the next packet to forward.
-    pub fn poll_forward(&mut self) -> Option<T> {
+    /// Returns the next segment to forward.
+    pub fn poll_forward(&mut self) -> Option<Segment> {
         self.queue.poll_forward()
     }
 
@@ -121,7 +113,7 @@ impl<T> Routed<T> {
         self.queue.poll_timeout()
     }
 
-    /// Forwards packets that have waited T_hold.
+    /// Forwards segments that have waited T_hold.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.queue.handle_timeout(now);
     }
@@ -137,11 +129,21 @@ impl<T> Routed<T> {
     }
 }
 
+/// Whether the destination would drop `held` as an old duplicate after `newer`, which left the source after it, but does
+/// not come after it in their subflow.
+fn becomes_old(held: &Segment, newer: &Segment) -> bool {
+    let is_older = match (held.options.timestamps, newer.options.timestamps) {
+        (Some(held), Some(newer)) => (held.value.wrapping_sub(newer.value) as i32) < 0,
+        _ => false,
+    };
+    is_older && (held.src, held.dst) == (newer.src, newer.dst) && newer.seq.before_or_at(held.seq)
+}
+
 #[cfg(test)]
 mod tests {
     use units::{Duration, SeqNr};
     use wire::mptcp::{DataSeq, Dss, Mapping, MptcpOption};
-    use wire::{Pattern, Payload};
+    use wire::{Pattern, Payload, Timestamps};
 
     use super::*;
 
@@ -164,23 +166,19 @@ mod tests {
         segment
     }
 
-    fn relay() -> Routed<u32> {
+    fn relay() -> Routed {
         let mut relay = Routed::new(LIMITS);
         relay.on_range(CONNECTION, range(1, 299));
         relay
     }
 
-    fn give(relay: &mut Routed<u32>, segment: &Segment, packet: u32) {
-        let place = relay.look(segment);
-        relay.on_packet(NOW, place, packet);
+    /// Returns the first octets of what goes on.
+    fn forwarded(relay: &mut Routed) -> Vec<u32> {
+        core::iter::from_fn(|| relay.poll_forward()).map(|segment| segment.seq.0 - 10_000).collect()
     }
 
-    fn forwarded(relay: &mut Routed<u32>) -> Vec<u32> {
-        core::iter::from_fn(|| relay.poll_forward()).collect()
-    }
-
-    fn take(relay: &mut Routed<u32>, dsns: &[u32]) -> Vec<u32> {
-        dsns.iter().for_each(|dsn| give(relay, &packet(*dsn), *dsn));
+    fn take(relay: &mut Routed, dsns: &[u32]) -> Vec<u32> {
+        dsns.iter().for_each(|dsn| relay.on_segment(NOW, packet(*dsn)));
         forwarded(relay)
     }
 
@@ -190,6 +188,8 @@ mod tests {
         relay.only_for(Some("10.1.0.2".parse().unwrap()));
         relay.on_range(CONNECTION, range(2, 299));
         assert_eq!(take(&mut relay, &[400]), []);
+        relay.forget_range(Some("10.1.0.9".parse().unwrap()));
+        assert_eq!(forwarded(&mut relay), [0; 0]);
         relay.only_for(Some("10.1.0.9".parse().unwrap()));
         assert_eq!(forwarded(&mut relay), [400]);
         relay.on_range(Token(8), range(1, 0));
@@ -217,6 +217,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_held_behind_a_retransmission_goes_on_before_it() {
+        let at = |dsn, value| {
+            let mut segment = packet(dsn);
+            segment.options.timestamps = Some(Timestamps { value, echo: 0 });
+            segment
+        };
+        let of_another = |dsn| Segment { src: "10.0.0.1:81".parse().unwrap(), ..at(dsn, 0) };
+        let mut relay = relay();
+        // 300 passes an outage before it; the clock of the timestamps wraps around.
+        let sent = [at(200, u32::MAX - 2), at(400, u32::MAX - 1), at(500, u32::MAX), at(600, 3), of_another(700)];
+        sent.into_iter().for_each(|segment| relay.on_segment(NOW, segment));
+        assert_eq!(forwarded(&mut relay), [200]);
+        // Sent before 400 and out of order: nothing would be dropped because of it.
+        relay.on_segment(NOW, at(300, u32::MAX - 1));
+        assert_eq!(forwarded(&mut relay), [300]);
+        relay.on_segment(NOW, at(400, 2));
+        assert_eq!(forwarded(&mut relay), [400, 500, 400], "600 is newer, 700 of another subflow");
+        assert_eq!(relay.held_bytes(), 200);
+        relay.leave();
+        assert_eq!(forwarded(&mut relay), [600, 700]);
+    }
+
+    #[test]
     fn overflow_age_and_leaving_forward_the_lowest_first() {
         let mut relay = relay();
         assert_eq!(take(&mut relay, &[300, 400, 500, 600, 700, 800, 900, 1000, 1100, 1200]), [0; 0]);
@@ -236,24 +259,23 @@ mod tests {
         let mut relay = relay();
         let mut acknowledgement = packet(900);
         acknowledgement.payload = Payload::Empty;
-        give(&mut relay, &acknowledgement, 1);
+        relay.on_segment(NOW, acknowledgement);
         let mut bare = packet(5000);
         bare.options.mptcp.clear();
-        give(&mut relay, &bare, 2);
-        relay.pass(3);
-        assert_eq!(forwarded(&mut relay), [1, 2, 3]);
+        relay.on_segment(NOW, bare);
+        assert_eq!(forwarded(&mut relay), [900, 5000]);
         assert_eq!(take(&mut relay, &[6000]), [0; 0]);
         let mut fin = packet(6100);
         (fin.payload, fin.flags) = (Payload::Empty, Flags::FIN);
-        give(&mut relay, &fin, 4);
-        assert_eq!(forwarded(&mut relay), [4, 6000]);
+        relay.on_segment(NOW, fin);
+        assert_eq!(forwarded(&mut relay), [6100, 6000]);
     }
 
     #[test]
     fn without_somebody_who_says_what_is_wanted_everything_passes() {
         let mut relay = relay();
         assert_eq!(take(&mut relay, &[300]), [0; 0]);
-        relay.forget_range();
+        relay.forget_range(None);
         assert_eq!(take(&mut relay, &[400]), [300, 400]);
         // The range is announced again, with the same values.
         relay.on_range(CONNECTION, range(1, 299));

@@ -9,8 +9,8 @@ const FROM: Instant = Instant::from_secs(5);
 /// Longer than the user time-out of control connections.
 const TO: Instant = Instant::from_secs(35);
 const LIMIT: Instant = Instant::from_secs(120);
-/// More than relays that splice carry by then, and relays that route by a little later.
-const BYTES: [u64; 2] = [20_000_000, 40_000_000];
+/// More than relays that route, and relays that splice, carry by a little later.
+const BYTES: [u64; 2] = [30_000_000, 40_000_000];
 
 fn octets_in(world: &mut World, from_s: u64, to_s: u64, relay: usize) -> u64 {
     world.run_until(Instant::from_secs(from_s));

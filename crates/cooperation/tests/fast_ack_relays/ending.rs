@@ -154,11 +154,15 @@ fn a_relay_that_hears_nothing_any_more_sends_what_waits_for_room() {
     assert_eq!((world.held_packets(), world.sent()), (1, (PIECE.into(), false)));
     let (relay, policy) = world.relay.parts();
     // A destination that calls again says at once what it has room for.
-    policy.forget_range(relay, NOW);
+    policy.forget_range(None, relay, NOW);
     world.drain();
     assert_eq!((world.held_packets(), world.sent()), (0, (0, false)));
     let (relay, policy) = world.relay.parts();
-    policy.forget_windows(relay);
+    policy.forget_windows(Some(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 3))), relay);
+    world.drain();
+    assert_eq!(world.sent(), (0, false), "another destination was lost");
+    let (relay, policy) = world.relay.parts();
+    policy.forget_windows(Some(host(Side::Destination, 0).ip()), relay);
     world.drain();
     assert_eq!((world.held_packets(), world.sent()), (0, (2 * usize::from(PIECE), false)));
     world.hear(Side::Source, world.piece(0, 3, 3));

@@ -16,9 +16,17 @@ pub(in crate::agent) struct Answerer<Out, In> {
     settings: AnswererSettings,
     seeds: Seeds,
     listener: Option<ListenerId>,
-    /// Channels, each with the time by which its caller must have proven its identity.
-    channels: Vec<(Instant, Carried<Out, In>)>,
+    channels: Vec<Channel<Out, In>>,
     past: ControlStats,
+}
+
+/// A caller's channel.
+struct Channel<Out, In> {
+    /// When the caller must have proven its identity.
+    greeting_until: Instant,
+    /// The address from which it calls.
+    from: IpAddr,
+    carried: Carried<Out, In>,
 }
 
 /// A frame of a caller.
@@ -26,7 +34,7 @@ pub(in crate::agent) struct Said<In> {
     /// The caller's proven key.
     pub peer: PublicKey,
     /// The address from which it calls.
-    pub from: Option<IpAddr>,
+    pub from: IpAddr,
     pub frame: In,
 }
 
@@ -36,9 +44,11 @@ pub(in crate::agent) struct Heard<In> {
     pub frames: Vec<Said<In>>,
     /// Whether a caller has just proven its identity.
     pub opened: bool,
-    /// Whether that caller had another channel, which is closed now. It may have begun anew since, so what it said there
-    /// may no longer hold; the frames are of the new channel.
-    pub displaced: bool,
+    /// The addresses from which that caller had called on other channels, which are closed now. It may have begun anew
+    /// since, so what it said there may no longer hold; the frames are of the new channel.
+    pub displaced: Vec<IpAddr>,
+    /// The addresses of proven callers that have just left.
+    pub left: Vec<IpAddr>,
     /// Whether the last proven caller has just left.
     pub deserted: bool,
 }
@@ -69,13 +79,13 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
 
     /// Returns whether `connection` belongs to this answerer.
     pub fn owns(&self, connection: ConnectionId) -> bool {
-        self.channels.iter().any(|(_, carried)| carried.connection == connection)
+        self.index_of(connection).is_some()
     }
 
     /// Returns the totals of all channels.
     pub fn stats(&self) -> ControlStats {
         let mut stats = self.past;
-        self.channels.iter().for_each(|(_, carried)| stats += carried.stats);
+        self.channels.iter().for_each(|channel| stats += channel.carried.stats);
         stats
     }
 
@@ -91,8 +101,8 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
 
     /// Sends a frame to every proven caller.
     pub fn say(&mut self, matter: u64, frame: &Out, endpoint: &mut Endpoint, now: Instant) {
-        for (_, carried) in self.channels.iter_mut().filter(|(_, carried)| carried.peer().is_some()) {
-            carried.say(matter, frame.clone(), endpoint, now);
+        for channel in self.channels.iter_mut().filter(|channel| channel.is_proven()) {
+            channel.carried.say(matter, frame.clone(), endpoint, now);
         }
     }
 
@@ -102,22 +112,18 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
     }
 
     /// Returns the addresses of all proven callers.
-    pub fn callers(&self, endpoint: &Endpoint) -> Vec<IpAddr> {
-        let proven = self.channels.iter().filter(|(_, carried)| carried.peer().is_some());
-        proven
-            .filter_map(|(_, carried)| endpoint.addresses(carried.connection))
-            .map(|(_, remote)| remote.ip())
-            .collect()
+    pub fn callers(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.channels.iter().filter(|channel| channel.is_proven()).map(|channel| channel.from)
     }
 
     /// Returns when [`Self::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.channels.iter().filter(|(_, carried)| carried.peer().is_none()).map(|(until, _)| *until).min()
+        self.channels.iter().filter(|channel| !channel.is_proven()).map(|channel| channel.greeting_until).min()
     }
 
     /// Closes the channels of callers that did not prove their identity in time.
     pub fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        let late = |(until, carried): &(Instant, Carried<Out, In>)| carried.peer().is_none() && *until <= now;
+        let late = |channel: &Channel<Out, In>| !channel.is_proven() && channel.greeting_until <= now;
         while let Some(index) = self.channels.iter().position(late) {
             self.hang_up(index, endpoint, now);
         }
@@ -125,8 +131,8 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
 
     /// Handles an event of any connection.
     pub fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) -> Heard<In> {
-        let mut heard = Heard { frames: Vec::new(), opened: false, displaced: false, deserted: false };
-        let before = self.has_callers();
+        let mut heard =
+            Heard { frames: Vec::new(), opened: false, displaced: Vec::new(), left: Vec::new(), deserted: false };
         match event {
             Event::Incoming(listener) if Some(*listener) == self.listener => {
                 while let Some(connection) = endpoint.accept(*listener) {
@@ -137,28 +143,23 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
             Event::Readable(connection) => self.listen_to(*connection, &mut heard, endpoint, now),
             Event::Writable(connection) => {
                 if let Some(index) = self.index_of(*connection) {
-                    self.channels[index].1.flush(endpoint, now);
+                    self.channels[index].carried.flush(endpoint, now);
                 }
             }
             Event::PeerFinished(connection) | Event::Closed { connection, .. } => {
                 self.listen_to(*connection, &mut heard, endpoint, now);
                 if let Some(index) = self.index_of(*connection) {
-                    self.hang_up(index, endpoint, now);
+                    heard.left.extend(self.hang_up(index, endpoint, now));
                 }
             }
             _ => {}
         }
-        heard.deserted = before && !self.has_callers();
+        heard.deserted = !heard.left.is_empty() && self.callers().next().is_none();
         heard
     }
 
-    /// Returns whether any proven caller is connected.
-    fn has_callers(&self) -> bool {
-        self.channels.iter().any(|(_, carried)| carried.peer().is_some())
-    }
-
     fn index_of(&self, connection: ConnectionId) -> Option<usize> {
-        self.channels.iter().position(|(_, carried)| carried.connection == connection)
+        self.channels.iter().position(|channel| channel.carried.connection == connection)
     }
 
     /// A new caller may displace one that has not proven its identity, but never a proven caller.
@@ -166,31 +167,33 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
         let (channels_max, greeting_max) =
             (self.settings.connections.channels_max, self.settings.connections.greeting_max);
         if self.channels.len() >= channels_max {
-            match self.channels.iter().position(|(_, carried)| carried.peer().is_none()) {
-                Some(oldest) => self.hang_up(oldest, endpoint, now),
-                None => {
-                    let _ = endpoint.abort(connection, now);
-                    return endpoint.release(connection);
-                }
+            if let Some(oldest) = self.channels.iter().position(|channel| !channel.is_proven()) {
+                self.hang_up(oldest, endpoint, now);
             }
         }
+        let from = endpoint.addresses(connection).map(|(_, remote)| remote.ip());
+        let Some(from) = from.filter(|_| self.channels.len() < channels_max) else {
+            let _ = endpoint.abort(connection, now);
+            return endpoint.release(connection);
+        };
         let end = ChannelEnd::responder(&self.settings.identity, self.seeds.draw());
-        self.channels.push((now + greeting_max, Carried::new(connection, end)));
+        let carried = Carried::new(connection, end);
+        self.channels.push(Channel { greeting_until: now + greeting_max, from, carried });
     }
 
     fn listen_to(&mut self, connection: ConnectionId, heard: &mut Heard<In>, endpoint: &mut Endpoint, now: Instant) {
         let Some(index) = self.index_of(connection) else { return };
-        let carried = &mut self.channels[index].1;
-        let was_open = carried.peer().is_some();
+        let Channel { from, carried, .. } = &mut self.channels[index];
+        let (from, was_open) = (*from, carried.peer().is_some());
         let (frames, fault) = carried.hear(endpoint, now);
-        let from = endpoint.addresses(connection).map(|(_, remote)| remote.ip());
         let peer = carried.peer();
         let is_strange = peer.is_some_and(|peer| !self.settings.serves.contains(&peer));
         if is_strange && fault.is_none() {
             carried.stats.refused += 1;
         }
         if fault.is_some() || is_strange {
-            self.hang_up(index, endpoint, now);
+            let gone = self.hang_up(index, endpoint, now);
+            heard.left.extend(gone.filter(|_| !is_strange));
         }
         // A stranger's frames do not count, not even if a fault ended the channel before its key was looked at.
         let Some(peer) = peer.filter(|_| !is_strange) else { return };
@@ -199,19 +202,26 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
             heard.opened = true;
             // A peer that calls again has lost its earlier channel, whatever our end of it believes.
             let stale =
-                |(_, other): &(Instant, Carried<Out, In>)| other.connection != connection && other.peer() == Some(peer);
+                |other: &Channel<Out, In>| other.carried.connection != connection && other.carried.peer() == Some(peer);
             while let Some(index) = self.channels.iter().position(stale) {
-                heard.displaced = true;
-                self.hang_up(index, endpoint, now);
+                heard.displaced.extend(self.hang_up(index, endpoint, now));
             }
         }
     }
 
-    fn hang_up(&mut self, index: usize, endpoint: &mut Endpoint, now: Instant) {
-        let (_, carried) = self.channels.remove(index);
+    /// Closes a channel. Returns the caller's address, if it has proven its identity.
+    fn hang_up(&mut self, index: usize, endpoint: &mut Endpoint, now: Instant) -> Option<IpAddr> {
+        let Channel { from, carried, .. } = self.channels.remove(index);
         // Aborting fails if the connection has closed already.
         let _ = endpoint.abort(carried.connection, now);
         endpoint.release(carried.connection);
         self.past += carried.stats;
+        carried.peer().map(|_| from)
+    }
+}
+
+impl<Out: Frame, In: Frame> Channel<Out, In> {
+    fn is_proven(&self) -> bool {
+        self.carried.peer().is_some()
     }
 }

@@ -18,6 +18,8 @@ mod passage;
 mod settings;
 mod way;
 
+use core::net::IpAddr;
+
 use bytes::Bytes;
 use host::Agent;
 use transport::error::ListenError;
@@ -177,13 +179,38 @@ impl RelayAgent {
     }
 
     fn hear(&mut self, said: Said<ToRelay>, now: Instant) {
-        let destination = if self.channels.serves_several() { said.from } else { None };
+        let destination = self.named(said.from);
         match said.frame {
             ToRelay::Range { connection, update } => {
                 self.passage.on_range(About { connection, destination }, update, now);
             }
             ToRelay::CumAck { connection, ack } => self.passage.on_ack(About { connection, destination }, ack),
         }
+    }
+
+    /// Returns the name of the destination that calls from `address`: `None` if there is only one.
+    fn named(&self, address: IpAddr) -> Option<IpAddr> {
+        self.channels.serves_several().then_some(address)
+    }
+
+    /// Handles the new channel of a destination that had one from `address`.
+    fn on_displaced(&mut self, address: IpAddr, now: Instant) {
+        match self.named(address) {
+            Some(_) if !self.is_called_from(address) => self.on_left(address, now),
+            // A destination that began anew numbers its ranges from 1 again; one that did not repeats its range.
+            named => self.passage.on_new_beginning(named, now),
+        }
+    }
+
+    /// Handles the loss of a channel.
+    fn on_left(&mut self, address: IpAddr, now: Instant) {
+        if !self.is_called_from(address) {
+            self.passage.on_silence(self.named(address), now);
+        }
+    }
+
+    fn is_called_from(&self, address: IpAddr) -> bool {
+        self.channels.callers().any(|caller| caller == address)
     }
 
     fn report_delay(&mut self, endpoint: &mut Endpoint, now: Instant) {
@@ -215,18 +242,15 @@ impl Agent for RelayAgent {
 
     fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
         let heard = self.channels.handle_event(event, endpoint, now);
-        if heard.displaced {
-            // A destination that began anew numbers its ranges from 1 again; one that did not repeats its range.
-            self.passage.on_new_beginning(now);
-        }
+        heard.displaced.into_iter().for_each(|address| self.on_displaced(address, now));
         heard.frames.into_iter().for_each(|said| self.hear(said, now));
+        heard.left.into_iter().for_each(|address| self.on_left(address, now));
         if heard.deserted {
-            self.passage.on_silence(now);
             self.events.push_back(RelayEvent::Deserted { at: now });
         }
         if heard.opened {
             self.events.push_back(RelayEvent::Called { at: now });
-            self.passage.set_callers(self.channels.callers(endpoint));
+            self.passage.set_callers(self.channels.callers().collect());
             for (matter, word) in (0..).zip(self.latest) {
                 word.iter().for_each(|word| self.channels.say(matter, word, endpoint, now));
             }
@@ -240,7 +264,7 @@ impl Agent for RelayAgent {
 
     fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.channels.retire(endpoint, now);
-        self.passage.on_silence(now);
+        self.passage.on_silence(None, now);
         (self.offers, self.load, self.ways) = (None, None, None);
     }
 

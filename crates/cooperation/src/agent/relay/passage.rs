@@ -53,7 +53,7 @@ pub(super) struct Passage {
 
 enum Way {
     Beside,
-    Routed(Box<Routed<Segment>>),
+    Routed(Box<Routed>),
     Spliced(Box<ForwardingRelay<Differentiated>>),
 }
 
@@ -123,10 +123,7 @@ impl Passage {
     fn forward(&mut self, segment: Segment, now: Instant) {
         match &mut self.way {
             Way::Beside => self.passing.push_back(segment),
-            Way::Routed(routed) => {
-                let place = routed.look(&segment);
-                routed.on_packet(now, place, segment);
-            }
+            Way::Routed(routed) => routed.on_segment(now, segment),
             Way::Spliced(relay) => self.passing.extend(relay.handle_segment(Side::Source, segment, now)),
         }
     }
@@ -189,25 +186,27 @@ impl Passage {
         }
     }
 
-    /// Handles the new beginning of a destination's channel: the wanted range is unknown, so held data move on.
-    pub fn on_new_beginning(&mut self, now: Instant) {
+    /// Handles the new beginning of a destination's channel (`None`: of every destination): the range that it wants is
+    /// unknown, so held data move on.
+    pub fn on_new_beginning(&mut self, destination: Option<IpAddr>, now: Instant) {
         match &mut self.way {
             Way::Beside => {}
-            Way::Routed(routed) => routed.forget_range(),
+            Way::Routed(routed) => routed.forget_range(destination),
             Way::Spliced(relay) => {
                 let (relay, forwarding) = relay.parts();
-                forwarding.forget_range(relay, now);
+                forwarding.forget_range(destination, relay, now);
             }
         }
     }
 
-    /// Handles the loss of the last destination's channel: held data move on, and so does what waits for room there.
-    pub fn on_silence(&mut self, now: Instant) {
+    /// Handles the loss of a destination's channel (`None`: of every destination): held data move on, and so does what
+    /// waits for room there.
+    pub fn on_silence(&mut self, destination: Option<IpAddr>, now: Instant) {
         if let Way::Spliced(relay) = &mut self.way {
             let (relay, forwarding) = relay.parts();
-            forwarding.forget_windows(relay);
+            forwarding.forget_windows(destination, relay);
         }
-        self.on_new_beginning(now);
+        self.on_new_beginning(destination, now);
     }
 
     pub fn handle_timeout(&mut self, now: Instant) {

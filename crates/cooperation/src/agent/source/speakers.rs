@@ -34,14 +34,8 @@ pub(super) struct Speakers(BTreeMap<ConnectionId, Speaker>);
 
 impl Speakers {
     /// Judges a report of `peer`, which calls from the address `from`.
-    pub fn hear(
-        &mut self,
-        connection: ConnectionId,
-        peer: PublicKey,
-        from: Option<IpAddr>,
-        endpoint: &Endpoint,
-    ) -> Heard {
-        let has_subflow = || from.is_some_and(|from| leads_to(connection, from, endpoint));
+    pub fn hear(&mut self, connection: ConnectionId, peer: PublicKey, from: IpAddr, endpoint: &Endpoint) -> Heard {
+        let has_subflow = || leads_to(connection, from, endpoint);
         match self.0.get_mut(&connection) {
             Some(known) if known.peer == peer => {
                 known.has_subflow = known.has_subflow || has_subflow();

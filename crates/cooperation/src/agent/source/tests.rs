@@ -1,6 +1,6 @@
 //! Whose reports the source believes.
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 
 use transport::{ConnectionConfig, EndpointConfig};
 use wire::mptcp::{AddressId, Token};
@@ -64,7 +64,7 @@ impl World {
     fn hear(&mut self, number: u8, from: &str, ratio: f64, at: Instant) -> Option<f64> {
         let load = Load { ratio, increase: 0.5, decrease: 0.5, at };
         let frame = ToSource::Load { connection: self.token, address_id: AddressId(0), load };
-        let from = from.parse::<IpAddr>().ok();
+        let from = from.parse().expect("an address");
         let now = Instant::from_secs(1);
         self.agent.hear(&Said { peer: key(number), from, frame }, &mut self.source, now);
         let path = self.agent.sharing.as_ref()?.reports_on((self.connection, 0))?;
