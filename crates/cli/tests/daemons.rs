@@ -33,8 +33,7 @@ struct Bed {
 impl Bed {
     fn new(name: &str) -> Option<Self> {
         if let Err(lacking) = rehearse(NEEDS) {
-            assert!(std::env::var("CI").as_deref() != Ok("true"), "left out: {lacking} (CI leaves nothing out)");
-            eprintln!("left out: daemons as programs: {lacking}");
+            left_out::leave_out("daemons as programs", lacking);
             return None;
         }
         let mut keeper = Keeper::start().unwrap();

@@ -26,8 +26,6 @@ pub mod doctor;
 mod heard;
 pub mod join;
 pub mod kernel_mode;
-#[cfg(test)]
-mod left_out;
 pub mod links;
 mod names;
 pub mod pairing;

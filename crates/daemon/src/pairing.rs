@@ -441,7 +441,7 @@ mod tests {
     #[test]
     fn two_relays_of_one_name_on_two_networks_are_several() {
         if let Err(lacking) = rehearse(Needs::default()) {
-            return crate::left_out::leave_out("two relays of one name", lacking);
+            return left_out::leave_out("two relays of one name", lacking);
         }
         let mut namespaces = Keeper::start().unwrap();
         let mut create = |name: &str| namespaces.create(&format!("pair-{}-{name}", std::process::id())).unwrap();

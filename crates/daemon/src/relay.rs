@@ -580,7 +580,7 @@ mod tests {
     #[test]
     fn a_device_that_uses_a_relay_does_not_lend_before_its_link_has_an_address() {
         if let Err(lacking) = rehearse(Needs { kernel_mptcp: false, programs: &[] }) {
-            return crate::left_out::leave_out("a relay beside a link", lacking);
+            return left_out::leave_out("a relay beside a link", lacking);
         }
         let mut namespaces = Namespaces::start().unwrap();
         let host = namespaces.create(&format!("relay-{}-linked", std::process::id())).unwrap();
@@ -600,7 +600,7 @@ mod tests {
     #[test]
     fn of_two_relays_at_once_one_is_told_of_the_other() {
         if let Err(lacking) = rehearse(Needs { kernel_mptcp: false, programs: &[] }) {
-            return crate::left_out::leave_out("two relays at once", lacking);
+            return left_out::leave_out("two relays at once", lacking);
         }
         let mut namespaces = Namespaces::start().unwrap();
         let host = namespaces.create(&format!("relay-{}-twice", std::process::id())).unwrap();

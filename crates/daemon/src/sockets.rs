@@ -113,7 +113,7 @@ mod tests {
             let peer = match UdpSocket::bind(place) {
                 Ok(peer) => peer,
                 // Not every host has IPv6.
-                Err(why) if place.starts_with('[') => return crate::left_out::leave_out("datagrams over IPv6", why),
+                Err(why) if place.starts_with('[') => return left_out::leave_out("datagrams over IPv6", why),
                 Err(why) => panic!("{place}: {why}"),
             };
             let place = peer.local_addr().unwrap();

@@ -359,7 +359,7 @@ mod tests {
     /// Root without capabilities cannot use another user's folder, although it could create files there before.
     #[test]
     fn a_folder_of_somebody_else_is_told_of() {
-        if !crate::left_out::is_root("a folder of somebody else") {
+        if !left_out::is_root("a folder of somebody else") {
             return;
         }
         let (folder, store) = store();
@@ -419,7 +419,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_told_of_and_is_no_question_of_rights() {
-        if !crate::left_out::is_root("a full disk") {
+        if !left_out::is_root("a full disk") {
             return;
         }
         let folder = tempfile::tempdir().unwrap();

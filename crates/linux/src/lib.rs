@@ -38,8 +38,6 @@ mod helper;
 pub mod http;
 mod ip_command;
 pub mod lack;
-#[cfg(test)]
-mod left_out;
 mod memory;
 pub mod mptcp;
 pub mod netns;

@@ -63,9 +63,8 @@ fn seed_of_the_clock() -> u64 {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if let Err(lacking) = rehearse(Needs { kernel_mptcp: true, ..Needs::default() }) {
-        println!("left out: the soak against the kernel: {lacking}");
-        let relied_upon = std::env::var("CI").as_deref() == Ok("true");
-        return if relied_upon { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+        left_out::leave_out("the soak against the kernel", lacking);
+        return ExitCode::SUCCESS;
     }
     let result = match (&arguments.replay, arguments.case, arguments.seed) {
         (Some(file), ..) => read(file).map(|case| replay(&case, arguments.segments)),

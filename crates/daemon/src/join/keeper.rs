@@ -558,7 +558,7 @@ mod tests {
     /// Calls `test` with a driver, whose host is a proxy without uplinks, in a namespace.
     fn with_a_driver(name: &str, needs: Needs, test: impl FnOnce(&Namespace, Driver<ProxyHost>, ProxyHost) + Send) {
         if let Err(lacking) = rehearse(needs) {
-            return crate::left_out::leave_out(name, lacking);
+            return left_out::leave_out(name, lacking);
         }
         let mut namespaces = Namespaces::start().unwrap();
         let host = namespaces.create(&format!("join-{}-{name}", std::process::id())).unwrap();

@@ -139,7 +139,7 @@ mod tests {
         };
         let none = (CapsHashSet::new(), format!("{:016x}\n", 0));
         assert_eq!(run_without(&store, pair).unwrap(), none);
-        if !crate::left_out::is_root("pairing for a daemon of another user") {
+        if !left_out::is_root("pairing for a daemon of another user") {
             return;
         }
         const OTHER: u32 = 1000;
@@ -159,7 +159,7 @@ mod tests {
         if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP).unwrap() {
             assert_ne!(of_a_child(give_up), none, "which the janitor's successor needs");
         } else {
-            crate::left_out::leave_out("rights that threads of root regain", "that takes CAP_SETPCAP");
+            left_out::leave_out("rights that threads of root regain", "that takes CAP_SETPCAP");
         }
     }
 }

@@ -558,7 +558,7 @@ mod tests {
     ) -> Option<T> {
         let needs = linux::ability::Needs { kernel_mptcp: false, programs: &[] };
         if let Err(lacking) = linux::ability::rehearse(needs) {
-            crate::left_out::leave_out(name, lacking);
+            left_out::leave_out(name, lacking);
             return None;
         }
         let mut namespaces = linux::netns::Keeper::start().unwrap();

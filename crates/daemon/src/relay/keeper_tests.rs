@@ -18,7 +18,7 @@ const FAR: &str = "far0";
 /// Runs `test` in a namespace with an interface that a keeper lends.
 fn with_a_keeper(name: &str, test: impl FnOnce(&Namespace, Keeper<'_>) + Send) {
     if let Err(lacking) = rehearse(Needs { kernel_mptcp: false, programs: &[("nft", "nftables")] }) {
-        return crate::left_out::leave_out(name, lacking);
+        return left_out::leave_out(name, lacking);
     }
     let mut namespaces = Namespaces::start().unwrap();
     let host = namespaces.create(&format!("relay-{}-{name}", std::process::id())).unwrap();

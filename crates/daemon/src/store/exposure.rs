@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_key_that_belongs_to_another_user_is_exposed() {
-        if !crate::left_out::is_root("a key of another user") {
+        if !left_out::is_root("a key of another user") {
             return;
         }
         let (_folder, path) = key();

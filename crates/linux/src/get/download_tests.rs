@@ -207,7 +207,7 @@ fn completed(name: &str) -> Option<Folder> {
     let first = download(&folder.output(), true, &format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v1\"\r\n{WHOLE}"));
     assert_eq!((first.result, first.was_complete), (Ok(10), false));
     if super::completed::read(&folder.output(), "http://10.0.0.1/file").is_none() {
-        crate::left_out::leave_out("files that are complete", "this file system has no extended attributes");
+        left_out::leave_out("files that are complete", "this file system has no extended attributes");
         return None;
     }
     Some(folder)

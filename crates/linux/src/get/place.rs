@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_another_user_has_put_into_a_shared_folder_is_refused() {
-        if !crate::left_out::is_root("what another user has put into a shared folder") {
+        if !left_out::is_root("what another user has put into a shared folder") {
             return;
         }
         let (_folder, path) = shared();

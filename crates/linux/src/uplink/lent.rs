@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn a_default_route_that_somebody_deletes_is_made_again() {
         if let Err(lacking) = rehearse(Needs::default()) {
-            return crate::left_out::leave_out("the routes of a relay's device", lacking);
+            return left_out::leave_out("the routes of a relay's device", lacking);
         }
         let mut namespaces = Keeper::start().unwrap();
         let host = namespaces.create(&format!("ways-{}", std::process::id())).unwrap();
