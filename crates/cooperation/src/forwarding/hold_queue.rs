@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The queue is ordered by DSN. A subflow nearly always delivers its data in that order, so a packet joins at the end;
-//! any other packet finds its place by binary search. The queue copies no octets, and allocates nothing once it has
-//! grown.
+//! any other packet finds its place by binary search. The queue copies no octets. Once it has
+//! grown, it allocates only for packets that leave out of turn.
 
 use std::collections::VecDeque;
 
@@ -116,10 +116,11 @@ impl<T> HoldQueue<T> {
         self.forwards.push_back(packet);
     }
 
-    /// Drops the held packet that begins with `dsn`.
-    pub fn discard(&mut self, dsn: Dsn) {
-        let at = self.held.partition_point(|held| held.dsn.before(dsn));
-        if self.held.get(at).is_some_and(|held| held.dsn == dsn) {
+    /// Drops the first held packet that begins with `dsn` and that `is_meant` names.
+    pub fn discard(&mut self, dsn: Dsn, is_meant: impl Fn(&T) -> bool) {
+        let first = self.held.partition_point(|held| held.dsn.before(dsn));
+        let mut same = (first..self.held.len()).take_while(|at| self.held[*at].dsn == dsn);
+        if let Some(at) = same.find(|at| is_meant(&self.held[*at].packet)) {
             self.held_bytes -= self.held.remove(at).map_or(0, |held| held.charge());
         }
     }
@@ -131,15 +132,15 @@ impl<T> HoldQueue<T> {
     }
 
     /// Forwards the held packets that `is_wanted` names, in DSN order.
-    pub fn forward_if(&mut self, mut is_wanted: impl FnMut(&T) -> bool) {
-        for _ in 0..self.held.len() {
-            match self.held.pop_front() {
-                Some(held) if !is_wanted(&held.packet) => self.held.push_back(held),
-                Some(held) => {
-                    self.held_bytes -= held.charge();
-                    self.forwards.push_back(held.packet);
-                }
-                None => {}
+    pub fn forward_if(&mut self, is_wanted: impl Fn(&T) -> bool) {
+        let Some(first) = self.held.iter().position(|held| is_wanted(&held.packet)) else { return };
+        let rest = self.held.split_off(first);
+        for held in rest {
+            if is_wanted(&held.packet) {
+                self.held_bytes -= held.charge();
+                self.forwards.push_back(held.packet);
+            } else {
+                self.held.push_back(held);
             }
         }
     }

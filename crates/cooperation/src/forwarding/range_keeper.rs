@@ -150,7 +150,7 @@ impl RangeKeeper {
         self.rcv_nxt = rcv_nxt;
         self.unread_bytes = unread_bytes;
         if self.settings.counting == Counting::Any {
-            self.received.insert(dsn, dsn + len_bytes);
+            self.count(dsn, len_bytes);
         }
         if self.advance_range() {
             self.tell_range();
@@ -211,6 +211,16 @@ impl RangeKeeper {
             Counting::Any => self.received.bytes_within(self.range.min, self.range.max),
             Counting::Contiguous if self.rcv_nxt.after(self.range.min) => self.rcv_nxt.since(self.range.min),
             Counting::Contiguous => 0,
+        }
+    }
+
+    /// Counts the octets of a packet that the destination can take. Others are not stored, and numbers too far apart have
+    /// no order (RFC 9293 section 3.4).
+    fn count(&mut self, dsn: Dsn, len_bytes: u64) {
+        let (min, edge) = (self.range.min, self.ack().edge());
+        let (start, end) = (dsn.max(min), (dsn + len_bytes).min(edge));
+        if dsn.before(edge) && start.before(end) {
+            self.received.insert(start, end);
         }
     }
 

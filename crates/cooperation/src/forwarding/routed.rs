@@ -58,9 +58,13 @@ impl Routed {
         let is_meant = self.destination.is_none_or(|address| address == segment.dst.ip());
         match self.dsns.look(segment, near) {
             PacketDsn::Data { dsn, again: true } => {
-                self.queue.forward_if(|held| becomes_old(held, segment));
-                // Without timestamps, its copy is still held.
-                dsn.filter(|_| is_meant).into_iter().for_each(|dsn| self.queue.discard(dsn));
+                if segment.options.timestamps.is_some() {
+                    self.queue.forward_if(|held| becomes_old(held, segment));
+                }
+                if let Some(dsn) = dsn.filter(|_| is_meant) {
+                    // Without timestamps, its copy is still held.
+                    self.queue.discard(dsn, |held| is_of_one_subflow(held, segment));
+                }
                 None
             }
             PacketDsn::Data { dsn, again: false } => dsn.filter(|_| is_meant),
@@ -136,7 +140,11 @@ fn becomes_old(held: &Segment, newer: &Segment) -> bool {
         (Some(held), Some(newer)) => (held.value.wrapping_sub(newer.value) as i32) < 0,
         _ => false,
     };
-    is_older && (held.src, held.dst) == (newer.src, newer.dst) && newer.seq.before_or_at(held.seq)
+    is_older && is_of_one_subflow(held, newer) && newer.seq.before_or_at(held.seq)
+}
+
+fn is_of_one_subflow(one: &Segment, other: &Segment) -> bool {
+    (one.src, one.dst) == (other.src, other.dst)
 }
 
 #[cfg(test)]
@@ -224,19 +232,22 @@ mod tests {
             segment
         };
         let of_another = |dsn| Segment { src: "10.0.0.1:81".parse().unwrap(), ..at(dsn, 0) };
+        // What another subflow brings again is not its copy.
         let mut relay = relay();
         // 300 passes an outage before it; the clock of the timestamps wraps around.
-        let sent = [at(200, u32::MAX - 2), at(400, u32::MAX - 1), at(500, u32::MAX), at(600, 3), of_another(700)];
-        sent.into_iter().for_each(|segment| relay.on_segment(NOW, segment));
+        let others = [of_another(400), of_another(700)];
+        let sent = [at(200, u32::MAX - 2), at(400, u32::MAX - 1), at(500, u32::MAX), at(600, 3)];
+        let sent = sent.into_iter().chain(others);
+        sent.for_each(|segment| relay.on_segment(NOW, segment));
         assert_eq!(forwarded(&mut relay), [200]);
         // Sent before 400 and out of order: nothing would be dropped because of it.
         relay.on_segment(NOW, at(300, u32::MAX - 1));
         assert_eq!(forwarded(&mut relay), [300]);
         relay.on_segment(NOW, at(400, 2));
         assert_eq!(forwarded(&mut relay), [400, 500, 400], "600 is newer, 700 of another subflow");
-        assert_eq!(relay.held_bytes(), 200);
+        assert_eq!(relay.held_bytes(), 300);
         relay.leave();
-        assert_eq!(forwarded(&mut relay), [600, 700]);
+        assert_eq!(forwarded(&mut relay), [400, 600, 700]);
     }
 
     #[test]

@@ -249,3 +249,19 @@ fn a_relay_that_joins_while_an_update_is_in_flight_has_the_newer_range() {
     assert_eq!((in_flight.range, joined.range.seq), (joined.range, 2));
     assert_eq!(joined.ack.rcv_nxt, Dsn(1000));
 }
+
+/// Anybody can send a packet with any number. Numbers half of all apart have no order.
+#[test]
+fn of_any_octet_only_those_count_that_the_destination_can_take() {
+    let settings = RangeSettings { counting: Counting::Any, capacity_bytes: 8000, ..RangeSettings::new(1000) };
+    let mut keeper = RangeKeeper::new(settings, Dsn(0));
+    for dsn in [0, 5000, 5000 + (1 << 63), u64::MAX - 150, 1 << 63, 8000, 20_000] {
+        keeper.on_packet(at(0), Dsn(dsn), 100, Dsn(100), 0);
+    }
+    assert_eq!(keeper.range().seq, 1);
+    // The first 950 octets of a range suffice; 100 of this one have arrived, and 100 of another one.
+    keeper.on_packet(at(0), Dsn(100), 849, Dsn(949), 0);
+    assert_eq!(keeper.range().seq, 1);
+    keeper.on_packet(at(0), Dsn(949), 1, Dsn(950), 0);
+    assert_eq!(keeper.range().seq, 2);
+}

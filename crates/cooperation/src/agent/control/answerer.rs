@@ -38,15 +38,22 @@ pub(in crate::agent) struct Said<In> {
     pub frame: In,
 }
 
+/// A caller has called again. It may have begun anew since, so what it said before may no longer hold.
+pub(in crate::agent) struct Displaced {
+    /// The address from which it had called.
+    pub former: IpAddr,
+    /// The address from which it calls now.
+    pub present: IpAddr,
+}
+
 /// The result of an event.
 pub(in crate::agent) struct Heard<In> {
     /// Frames of callers, in order.
     pub frames: Vec<Said<In>>,
     /// Whether a caller has just proven its identity.
     pub opened: bool,
-    /// The addresses from which that caller had called on other channels, which are closed now. It may have begun anew
-    /// since, so what it said there may no longer hold; the frames are of the new channel.
-    pub displaced: Vec<IpAddr>,
+    /// Channels that callers had before, which are closed now.
+    pub displaced: Vec<Displaced>,
     /// The addresses of proven callers that have just left.
     pub left: Vec<IpAddr>,
     /// Whether the last proven caller has just left.
@@ -193,7 +200,7 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
         }
         if fault.is_some() || is_strange {
             let gone = self.hang_up(index, endpoint, now);
-            heard.left.extend(gone.filter(|_| !is_strange));
+            heard.left.extend(gone.filter(|_| was_open));
         }
         // A stranger's frames do not count, not even if a fault ended the channel before its key was looked at.
         let Some(peer) = peer.filter(|_| !is_strange) else { return };
@@ -204,7 +211,8 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
             let stale =
                 |other: &Channel<Out, In>| other.carried.connection != connection && other.carried.peer() == Some(peer);
             while let Some(index) = self.channels.iter().position(stale) {
-                heard.displaced.extend(self.hang_up(index, endpoint, now));
+                let former = self.hang_up(index, endpoint, now);
+                heard.displaced.extend(former.map(|former| Displaced { former, present: from }));
             }
         }
     }

@@ -20,7 +20,7 @@ mod carried;
 mod keys;
 mod settings;
 
-pub(super) use answerer::{Answerer, Said};
+pub(super) use answerer::{Answerer, Displaced, Said};
 pub(super) use caller::{Called, Caller};
 pub use keys::Seeds;
 pub use settings::{AnswererSettings, ControlSettings};

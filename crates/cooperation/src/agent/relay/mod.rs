@@ -28,7 +28,7 @@ use transport::{ConnectionId, Endpoint, Event};
 use units::{Instant, Rate};
 use wire::Segment;
 
-use super::control::{Answerer, ControlStats, Said};
+use super::control::{Answerer, ControlStats, Displaced, Said};
 use super::events::Events;
 use crate::channel::to_destination::ToDestination;
 use crate::channel::to_relay::ToRelay;
@@ -193,24 +193,14 @@ impl RelayAgent {
         self.channels.serves_several().then_some(address)
     }
 
-    /// Handles the new channel of a destination that had one from `address`.
-    fn on_displaced(&mut self, address: IpAddr, now: Instant) {
-        match self.named(address) {
-            Some(_) if !self.is_called_from(address) => self.on_left(address, now),
+    /// Handles the new channel of a destination that had another one.
+    fn on_displaced(&mut self, call: &Displaced, now: Instant) {
+        match self.named(call.former) {
+            // It will not speak of the data for that address any more.
+            Some(address) if address != call.present => self.passage.on_silence(Some(address), now),
             // A destination that began anew numbers its ranges from 1 again; one that did not repeats its range.
             named => self.passage.on_new_beginning(named, now),
         }
-    }
-
-    /// Handles the loss of a channel.
-    fn on_left(&mut self, address: IpAddr, now: Instant) {
-        if !self.is_called_from(address) {
-            self.passage.on_silence(self.named(address), now);
-        }
-    }
-
-    fn is_called_from(&self, address: IpAddr) -> bool {
-        self.channels.callers().any(|caller| caller == address)
     }
 
     fn report_delay(&mut self, endpoint: &mut Endpoint, now: Instant) {
@@ -242,9 +232,10 @@ impl Agent for RelayAgent {
 
     fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
         let heard = self.channels.handle_event(event, endpoint, now);
-        heard.displaced.into_iter().for_each(|address| self.on_displaced(address, now));
+        heard.displaced.iter().for_each(|call| self.on_displaced(call, now));
         heard.frames.into_iter().for_each(|said| self.hear(said, now));
-        heard.left.into_iter().for_each(|address| self.on_left(address, now));
+        // Another destination that calls from there says soon again what it wants.
+        heard.left.into_iter().for_each(|address| self.passage.on_silence(self.named(address), now));
         if heard.deserted {
             self.events.push_back(RelayEvent::Deserted { at: now });
         }

@@ -43,7 +43,7 @@ pub enum PassageSettings {
 pub(super) struct Passage {
     own: IpAddr,
     destination: Vec<IpAddr>,
-    /// Addresses from which destinations call now.
+    /// Addresses from which destinations call, or have called since the latest one began to.
     callers: Vec<IpAddr>,
     way: Way,
     lending: Lending,
