@@ -23,7 +23,7 @@ pub trait Inside {
     /// Returns when something happens next, if no packet enters.
     fn next_event(&self) -> Option<Instant>;
 
-    /// Does all that is due by `now`, each thing at its own time; false ends the loop.
+    /// Does all that is due by `now`, each thing at its own time; false ends the loop, which may be run again.
     fn advance(&mut self, now: Instant) -> bool;
 
     /// Takes a packet from a device, in memory of its own.
@@ -83,6 +83,9 @@ pub struct DeviceLoop {
     watch: Watch,
     ready: Vec<usize>,
     scratch: Vec<u8>,
+    /// A packet that was read when the inside ended the loop, and its device. It enters when the loop is run again: the
+    /// inside stands at an earlier time than that at which the packet was sent.
+    early: Option<(usize, Bytes)>,
 }
 
 impl DeviceLoop {
@@ -112,6 +115,9 @@ impl DeviceLoop {
             let now = real.min(until);
             self.behind.note(inside.next_event(), real);
             let mut goes_on = inside.advance(now);
+            if let Some((index, octets)) = self.early.take_if(|_| goes_on) {
+                inside.enter(index, octets, now)?;
+            }
             self.write(inside, now)?;
             // While the loop is behind, packets wait in the kernel: none enters before the time at which it was sent.
             if goes_on && real <= until {
@@ -145,6 +151,7 @@ impl DeviceLoop {
                 self.behind.note(inside.next_event(), real);
                 goes_on = inside.advance(now);
                 if !goes_on {
+                    self.early = Some((index, octets));
                     break;
                 }
                 inside.enter(index, octets, now)?;
@@ -213,6 +220,33 @@ mod tests {
         }
     }
 
+    /// Ends the loop after each packet, to look at it.
+    #[derive(Default)]
+    struct Pausing {
+        entered: Vec<Bytes>,
+        has_news: bool,
+    }
+
+    impl Inside for Pausing {
+        fn next_event(&self) -> Option<Instant> {
+            self.has_news.then_some(Instant::ZERO)
+        }
+
+        fn advance(&mut self, _now: Instant) -> bool {
+            !core::mem::take(&mut self.has_news)
+        }
+
+        fn enter(&mut self, _device: usize, octets: Bytes, _now: Instant) -> Result<()> {
+            self.entered.push(octets);
+            self.has_news = true;
+            Ok(())
+        }
+
+        fn leave(&mut self, _octets: &mut Vec<u8>, _now: Instant) -> Result<Option<usize>> {
+            Ok(None)
+        }
+    }
+
     /// Returns a loop with one device, and its other side.
     fn looped() -> (DeviceLoop, UnixDatagram) {
         let (ours, theirs) = UnixDatagram::pair().unwrap();
@@ -232,6 +266,18 @@ mod tests {
             assert_eq!(*octets, vec![number; 1000]);
             assert!(octets.is_unique());
         }
+    }
+
+    #[test]
+    fn a_packet_that_was_read_when_the_loop_ended_enters_when_it_is_run_again() {
+        let (mut devices, theirs) = looped();
+        let (mut inside, stop) = (Pausing::default(), Stop::new().unwrap());
+        (0..10).for_each(|number| assert_eq!(theirs.send(&[number; 100]).unwrap(), 100));
+        while inside.entered.len() < 10 {
+            let ended = devices.run(&mut inside, Instant::from_secs(10), &stop).unwrap();
+            assert_eq!(ended, Ended::Inside, "{} of 10 have entered", inside.entered.len());
+        }
+        assert!((0..10).zip(&inside.entered).all(|(number, octets)| *octets == vec![number; 100]));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! with many connections, one of them unread, a thousand times its own size. Payloads of super-segments, from the
 //! kernel or made here (`gather.rs`), stay in place for speed; shorter ones move to memory of their own. A full receive
 //! buffer therefore costs at most [`RETENTION_MAX`] times its size, and on paths without super-segments no more than
-//! its size.
+//! its size: the engine copies what is left of a payload from which it has cut octets.
 
 use crate::tun::POOL_BYTES;
 

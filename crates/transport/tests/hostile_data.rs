@@ -150,6 +150,52 @@ fn small_pieces_that_nobody_reads_cost_little_more_than_the_buffer() {
     }
 }
 
+/// Where old octets come again before each new piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Again {
+    InSequence,
+    InStream,
+    /// As in the stream, with a mapping of their own.
+    Mapped,
+}
+
+/// What is left of a packet without them must not keep its memory.
+#[test]
+fn old_data_before_each_new_piece_cost_little_more_than_the_buffer() {
+    const OLD: u16 = 30_000;
+    const NEW: u16 = 1000;
+    let cases = [(false, Again::InSequence), (true, Again::InSequence), (true, Again::InStream), (true, Again::Mapped)];
+    for (mptcp, again) in cases {
+        let (mut victim, mut forger, id) = attack(mptcp);
+        victim.send_data(&mut forger, 0, OLD);
+        let (before, mut sent) = (live_bytes(), u64::from(OLD));
+        while sent + u64::from(OLD + NEW) <= BUFFER {
+            let (mut seq, dsn) = (forger.flows[0].nxt, forger.dsn - u64::from(OLD));
+            if again == Again::InSequence {
+                seq = seq - u32::from(OLD);
+            } else {
+                forger.flows[0].nxt += u32::from(OLD);
+            }
+            let mut segment = forger.data_at(0, seq, dsn, OLD + NEW, victim.now);
+            segment.payload = segment.payload.to_bytes().into();
+            if again == Again::Mapped {
+                // The new piece's first octet brings the mapping of the piece.
+                let mut first = forger.data(0, NEW, victim.now);
+                first.payload = forger.stream(forger.dsn, 1);
+                victim.inject(first);
+                mapping(&mut segment).len = OLD;
+            }
+            victim.inject(segment);
+            forger.sent(0, NEW);
+            sent += u64::from(NEW);
+        }
+        let cost = live_bytes() - before;
+        assert!(cost < 2 * BUFFER as isize, "{again:?}: {cost} octets for a buffer of {BUFFER}");
+        assert_eq!(victim.read(id, &forger, 0), sent);
+        victim.assert_honest_goes_on();
+    }
+}
+
 /// The checksum of a mapping covers all its octets, so none can be delivered before the last.
 #[test]
 fn a_mapping_with_a_checksum_that_comes_octet_by_octet_costs_little_more_than_its_octets() {

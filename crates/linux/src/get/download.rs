@@ -1,6 +1,7 @@
 //! The client side of one request.
 
 use std::io;
+use std::net::IpAddr;
 
 use host::App;
 use host::uplinks::RTT_UNKNOWN;
@@ -141,6 +142,11 @@ impl<'a> Download<'a> {
     /// Returns why the server sent the complete file although an earlier download had left a part of it.
     pub fn begun_anew(&self) -> Option<&'static str> {
         self.begun_anew
+    }
+
+    /// Forgets what is known of the uplink at this local address: it is gone, or another one now.
+    pub fn forget_uplink(&mut self, ip: IpAddr) {
+        self.subflows.iter_mut().for_each(|subflows| subflows.forget(ip));
     }
 
     /// Gives the file its name, or cleans up.

@@ -6,11 +6,13 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use host::App as _;
+use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, ConnectionId, EndpointConfig, Event, Received};
 use units::{Duration, Instant};
 
 use super::attempts::Attempts;
 use super::download::{Download, Progress};
+use super::over_uplinks::change_over;
 use super::sink::{Output, Sink};
 use crate::back_to_back::{CLIENT, Pair, SERVER};
 use crate::http::PARSED;
@@ -524,6 +526,51 @@ fn every_address_is_tried() {
     }
     // A slow attempt delays those after it by no more than this.
     assert!(pair.now < Instant::ZERO + Duration::from_millis(300), "no attempt waits for the one before to time out");
+}
+
+/// The second uplink has IPv6 only, over which the server does not answer: it joins ever more seldom. At 20 s another one
+/// takes its place.
+#[test]
+fn an_uplink_in_the_place_of_another_joins_at_once() {
+    let folder = Folder::new("replaced");
+    let url = "http://10.0.0.1/file".parse().unwrap();
+    let second = "fd99::3".parse().unwrap();
+    let remotes = ["10.0.0.1:80", "[2001:db8::1]:80", "[2001:db8::2]:80"].map(|remote| remote.parse().unwrap());
+    let attempts = Attempts::new(&[vec![CLIENT], vec![second]], &remotes, ConnectionConfig::default());
+    let sink = Sink::open(&Output::File(folder.output()), "", false, Box::new(|| {})).unwrap();
+    let mut observe = |_: Progress| {};
+    let mut download = Download::new(&url, sink, attempts, &mut observe);
+    let mut pair = Pair::new();
+    let listener = pair.server.listen((SERVER, PORT).into(), ConnectionConfig::default()).unwrap();
+    download.start(&mut pair.client, pair.now);
+    pair.client.add_local_address(LocalAddress { ip: second, backup: true }, pair.now);
+    let mut answer = Some("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello");
+    let (mut connection, mut request, mut sent_at) = (None, String::new(), Vec::new());
+    for end in [20, 22].map(Instant::from_secs) {
+        while pair.now < end {
+            while let Some(segment) = pair.client.poll_transmit(pair.now) {
+                match segment.dst.is_ipv6() {
+                    true => sent_at.push(pair.now),
+                    false => pair.server.handle_segment(segment, pair.now),
+                }
+            }
+            while pair.exchange() {}
+            while let Some(event) = pair.client.poll_event() {
+                download.handle_event(&event, &mut pair.client, pair.now);
+            }
+            while pair.server.poll_event().is_some() {}
+            connection = connection.or_else(|| pair.server.accept(listener));
+            if let Some(id) = connection {
+                serve(&mut pair, id, &mut request, &mut answer, End::Interrupt);
+            }
+            if pair.go_on(download.poll_timeout(), end) && download.poll_timeout().is_some_and(|at| at <= pair.now) {
+                download.handle_timeout(&mut pair.client, pair.now);
+            }
+        }
+        change_over(&mut download, &mut pair.client, &[second], &[second], pair.now);
+    }
+    let joined_at = sent_at.iter().find(|at| **at >= Instant::from_secs(20));
+    assert!(joined_at.is_some_and(|at| *at < Instant::from_secs(21)), "{joined_at:?}");
 }
 
 /// Each parse starts at the beginning of the head.

@@ -4,11 +4,12 @@ use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 use std::thread;
 
-use host::{Alone, App, EndpointHost};
+use host::{Alone, EndpointHost};
 use transport::Endpoint;
 use transport::path_manager::LocalAddress;
 use units::{Duration, Instant};
 
+use super::download::Download;
 use crate::attachment::Attachment;
 use crate::clock::Clock;
 use crate::driver::{Driver, Remote};
@@ -16,6 +17,9 @@ use crate::stop::Stop;
 use crate::uplink::{self, Change, EnginePath, Families, Former, Plumbing, Surroundings, Uplink, Watch};
 use crate::wait::wait;
 use crate::{Error, Result};
+
+/// The engine with a download.
+type DownloadHost<'a> = EndpointHost<Alone, Download<'a>>;
 
 /// Interval of checks whether the plumbing is complete.
 const LOOK: Duration = Duration::from_secs(1);
@@ -60,10 +64,10 @@ impl Uplinks {
     ///
     /// # Errors
     /// Those of [`Driver::run`], or if the process has no file descriptors left.
-    pub fn run<A: App>(
+    pub fn run<'a>(
         &mut self,
-        mut driver: Driver<EndpointHost<Alone, A>>,
-        host: &mut EndpointHost<Alone, A>,
+        mut driver: Driver<DownloadHost<'a>>,
+        host: &mut DownloadHost<'a>,
         stop: &Stop,
     ) -> Result<bool> {
         let remote = driver.remote()?;
@@ -81,7 +85,7 @@ impl Uplinks {
 
     /// Follows the uplinks until `over`, and restores what another program removes. Its errors do not fail a download
     /// that another uplink can carry.
-    fn follow<A: App>(&mut self, remote: &Remote<EndpointHost<Alone, A>>, over: &Stop) {
+    fn follow(&mut self, remote: &Remote<DownloadHost<'_>>, over: &Stop) {
         let (clock, mut ready) = (Clock::start(), Vec::new());
         // A watch that fails may be readable for ever.
         let (mut look_at, mut is_blind) = (clock.now() + LOOK, false);
@@ -110,7 +114,7 @@ impl Uplinks {
 
     /// # Errors
     /// If the driver has ended.
-    fn handle<A: App>(&mut self, change: &Change, remote: &Remote<EndpointHost<Alone, A>>) -> Result<()> {
+    fn handle(&mut self, change: &Change, remote: &Remote<DownloadHost<'_>>) -> Result<()> {
         // Without its janitor the plumbing cannot be changed.
         let _ = self.plumbing.check_janitor();
         let (ended, begun) = match change {
@@ -125,7 +129,9 @@ impl Uplinks {
             // The uplinks are used as they were.
             Change::Unlisted { .. } => return Ok(()),
         };
-        remote.call(move |host, now| change_over(&mut host.endpoint, &ended, &begun, now))
+        remote.call(move |host, now| {
+            host.with_app_mut(|download, endpoint| change_over(download, endpoint, &ended, &begun, now));
+        })
     }
 
     /// Handles the loss of an uplink. Returns as [`Known::change`] does.
@@ -174,7 +180,14 @@ impl Known {
 }
 
 /// Ends what ran over the addresses `ended`, and begins again over those of `begun`.
-fn change_over(endpoint: &mut Endpoint, ended: &[IpAddr], begun: &[IpAddr], now: Instant) {
+pub fn change_over(
+    download: &mut Download<'_>,
+    endpoint: &mut Endpoint,
+    ended: &[IpAddr],
+    begun: &[IpAddr],
+    now: Instant,
+) {
+    ended.iter().for_each(|ip| download.forget_uplink(*ip));
     let all: Vec<_> = endpoint.connections().collect();
     // Plain TCP has no other path, and may survive a short interruption of its only one.
     if all.into_iter().any(|id| endpoint.stats(id).is_some_and(|stats| stats.mptcp)) {

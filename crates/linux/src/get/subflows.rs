@@ -56,6 +56,13 @@ impl Subflows {
         self.other_family = OtherFamily::new(connected_to, remotes.iter().copied());
     }
 
+    /// Forgets the uplink at this local address. One that gets the address later inherits nothing.
+    pub fn forget(&mut self, ip: IpAddr) {
+        self.harm.forget(ip);
+        self.held_back.forget(ip);
+        self.other_family.forget(ip);
+    }
+
     /// Notes that octets have been received.
     pub fn received(&mut self, bytes: u64, now: Instant) {
         self.bulk.moved(0, bytes, now);
@@ -156,5 +163,26 @@ impl Subflows {
         // This fails only if the connection is over.
         let _ = endpoint.withdraw_address(self.connection, ip, now);
         endpoint.add_local_address(LocalAddress { ip, backup: true }, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use transport::{ConnectionConfig, EndpointConfig};
+
+    use super::*;
+    use crate::back_to_back::{CLIENT, SERVER};
+
+    #[test]
+    fn an_uplink_that_is_gone_is_not_used_when_its_hold_would_have_ended() {
+        let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
+        let (local, remote) = ((CLIENT, 0).into(), (SERVER, 80).into());
+        let connection = endpoint.connect(local, remote, ConnectionConfig::default(), Instant::ZERO).unwrap();
+        let mut subflows = Subflows::new(connection, RTT_UNKNOWN, Instant::ZERO);
+        subflows.held_back.note(CLIENT, Instant::ZERO);
+        subflows.forget(CLIENT);
+        assert!(!subflows.held_back.holds(CLIENT), "one that gets this address was not late");
+        subflows.look(&mut endpoint, Instant::from_secs(20));
+        assert!(!endpoint.has_local_address(CLIENT));
     }
 }

@@ -245,13 +245,14 @@ impl MappingTable {
         mut payload: Payload,
         mut deliver: impl FnMut(Dsn, Payload),
     ) -> Result<(), Unresolved> {
+        let whole = payload.len();
         while !payload.is_empty() {
             self.forget_before(seq);
             let Some(front) = self.mappings.front().filter(|front| front.seq.before_or_at(seq)) else {
                 return Err(Unresolved::NoMapping(payload));
             };
             let covered = (front.end().since(seq) as usize).min(payload.len());
-            let piece = payload.split_to(covered);
+            let piece = small_pieces::keep_part(payload.split_to(covered), whole);
             self.resolved_to = Some(seq + u32_from(covered as u64));
             match front.checksum {
                 None => deliver(front.dsn_at(seq), piece),

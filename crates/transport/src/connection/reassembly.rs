@@ -148,13 +148,13 @@ impl Reassembly {
         }
         if dsn.before(self.next) {
             inserted.duplicate_bytes = self.next.since(dsn);
-            let _ = payload.split_to(usize_from(inserted.duplicate_bytes));
+            small_pieces::cut_front(&mut payload, usize_from(inserted.duplicate_bytes));
             dsn = self.next;
         }
         if end.after(edge) {
             let keep = if edge.after(dsn) { usize_from(edge.since(dsn)) } else { 0 };
             inserted.discarded_bytes = (payload.len() - keep) as u64;
-            payload = payload.split_to(keep);
+            small_pieces::cut_back(&mut payload, keep);
             end = dsn + keep as u64;
         }
         if payload.is_empty() {
@@ -216,10 +216,7 @@ impl Reassembly {
             self.waiting_pieces -= 1;
             if piece.end().after(self.next) {
                 let end = piece.end();
-                let known = usize_from(self.next.since(piece.dsn));
-                if known > 0 {
-                    let _ = piece.payload.split_to(known);
-                }
+                small_pieces::cut_front(&mut piece.payload, usize_from(self.next.since(piece.dsn)));
                 self.release(piece.payload, end);
             }
         }

@@ -153,7 +153,7 @@ impl ReceiveSpace {
         let whole = payload.len() <= room;
         if !whole {
             // The peer must learn that data beyond the window were not taken.
-            payload = payload.split_to(room);
+            small_pieces::cut_back(&mut payload, room);
             accepted.out_of_order = true;
         }
         if fin && whole && self.fin_at.is_none() {
@@ -202,7 +202,7 @@ impl ReceiveSpace {
         if seq.before(self.nxt) {
             let known = self.nxt.since(seq);
             accepted.duplicate_bytes = known;
-            payload.split_to(known as usize);
+            small_pieces::cut_front(&mut payload, known as usize);
             below = Some(SackBlock { start: seq, end: self.nxt });
             accepted.out_of_order = true;
             seq = self.nxt;
@@ -252,7 +252,7 @@ impl ReceiveSpace {
             self.held_bytes -= held.payload.len() as u64;
             if held.end().after(self.nxt) {
                 let known = self.nxt.since(held.seq) as usize;
-                let _ = held.payload.split_to(known);
+                small_pieces::cut_front(&mut held.payload, known);
                 let start = self.nxt;
                 self.nxt = start + held.payload.sequence_len();
                 self.ready.push_back((start, held.payload));
@@ -269,14 +269,14 @@ impl ReceiveSpace {
         let (mut start, mut at) = (seq, self.first_held_beyond(seq));
         if let Some(held) = self.out_of_order.get(at).filter(|held| held.seq.before(seq)) {
             let known = held.end().min(end).since(seq);
-            payload.split_to(known as usize);
+            small_pieces::cut_front(&mut payload, known as usize);
             start += known;
             at = self.out_of_order.next(at);
         }
         let covered = self.out_of_order.iter_from(at).take_while(|held| held.end().before_or_at(end)).count();
         at = self.out_of_order.remove_run(at, covered, |held| self.held_bytes -= held.payload.len() as u64);
         if let Some(held) = self.out_of_order.get(at).filter(|held| held.seq.before(end)) {
-            payload = payload.split_to(held.seq.since(start) as usize);
+            small_pieces::cut_back(&mut payload, held.seq.since(start) as usize);
         }
         if !payload.is_empty() {
             self.held_bytes += payload.len() as u64;
@@ -322,6 +322,8 @@ impl ReceiveSpace {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
     use crate::ordered_queue::effort;
 
@@ -415,6 +417,28 @@ mod tests {
                 }
                 proptest::prop_assert_eq!(read as usize, arrived.iter().position(|there| !there).unwrap());
             }
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_a_segment_after_a_cut_does_not_keep_its_memory() {
+        let mut space = space();
+        space.announce(50_000);
+        let mut accept = |start: u32, end: u32| {
+            let octets = Bytes::from(vec![7; (end - start) as usize]);
+            space.accept(at(start), octets.clone().into(), false);
+            octets
+        };
+        let (overtaken, whole) = (accept(10_000, 12_000), accept(30_000, 31_000));
+        let (behind, before) = (accept(11_000, 20_000), accept(20_000, 30_500));
+        let beyond_window = accept(45_000, 60_000);
+        accept(0, 11_000);
+        let begun = accept(30_000, 33_000);
+        accept(33_000, 45_000);
+        assert_eq!(space.nxt(), at(50_000));
+        assert!(!whole.is_unique(), "it is not copied");
+        for cut in [overtaken, behind, before, beyond_window, begun] {
+            assert!(cut.is_unique(), "what was left of {} octets", cut.len());
         }
     }
 
