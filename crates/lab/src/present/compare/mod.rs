@@ -122,7 +122,8 @@ impl Contrast {
             }
             _ => of_a.keys().filter(|key| of_b.contains_key(key)).map(|key| (key, key)).collect(),
         };
-        let Causes { settings, unknown: [unknown_a, unknown_b] } = causes::causes([&a, &b], &pairs);
+        let is_same = |a: &Key, b: &Key| depend_on_the_same(&of_a[a], &of_b[b]);
+        let Causes { settings, unknown: [unknown_a, unknown_b] } = causes::causes([&a, &b], &pairs, is_same);
         let unexplained = settings.is_empty()
             && files.is_empty()
             && pairs.iter().any(|(a, b)| depend_on_others(&of_a[*a], &of_b[*b]));
@@ -216,6 +217,12 @@ impl CaseContrast {
 fn chosen<'r>(runs: &Runs<'r>, seeds: &[u64]) -> Vec<&'r Record> {
     let wanted = runs.iter().filter(|(seed, _)| seeds.is_empty() || seeds.contains(seed));
     wanted.map(|(_, record)| *record).collect()
+}
+
+/// Returns whether the runs of a case say that they depend on the same settings and files on both sides.
+fn depend_on_the_same(a: &Runs<'_>, b: &Runs<'_>) -> bool {
+    let [a, b] = [a, b].map(|runs| runs.values().map(|record| &record.content).collect::<BTreeSet<_>>());
+    a == b && a.iter().all(|content| !content.is_empty())
 }
 
 /// Returns whether the runs of a case, as far as they say it, depend on other settings or files on either side. Only what
