@@ -100,3 +100,27 @@ fn a_run_of_ns3_that_fails_is_reported() {
         fs::remove_file(&results).expect("results can be removed");
     }
 }
+
+#[test]
+fn libraries_that_were_built_twice_are_found_by_any_name() {
+    let folder = Folder::new("twice");
+    let built = folder.0.join("debug/deps");
+    fs::create_dir_all(&built).expect("a folder for libraries");
+    fs::create_dir_all(folder.0.join("steps")).expect("a folder for logs");
+    let functions = "eval \"$(sed -n '/^no_library_twice()/,/^}/p; /^own_libraries()/,/^}/p' scripts/test.sh)\"";
+    let script = format!(
+        ". scripts/lib.sh; {functions}; logs=$TARGET/steps; touch -d yesterday \"$logs/started\"; no_library_twice"
+    );
+    let check = || run(Command::new("bash").args(["-c", &script]).env("CARGO_TARGET_DIR", &folder.0));
+    for name in ["serde-0a", "serde-0b", "anabranch_c-0a", "soak_kernel-0a"] {
+        fs::write(built.join(format!("lib{name}.rlib")), "").expect("a library");
+    }
+    assert!(check().status.success(), "{}", text(&check().stderr));
+    for name in ["anabranch_c", "soak_kernel"] {
+        let second = built.join(format!("lib{name}-0b.rlib"));
+        fs::write(&second, "").expect("a library");
+        let said = text(&check().stdout);
+        assert!(!check().status.success() && said.ends_with(&format!("features: {name}\n")), "{said}");
+        fs::remove_file(second).expect("a library can be removed");
+    }
+}
