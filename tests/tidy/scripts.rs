@@ -124,3 +124,48 @@ fn libraries_that_were_built_twice_are_found_by_any_name() {
         fs::remove_file(second).expect("a library can be removed");
     }
 }
+
+/// A tree with the tables that `script` changes, and `output` of a command for it; returns what the script says and
+/// whether it succeeds. `None` without Python.
+fn table(script: &str, pages: &[(&str, &str)], output: &str) -> Option<(bool, String)> {
+    if Command::new("python3").arg("--version").output().is_err() {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "python3 is missing (CI leaves nothing out)");
+        println!("left out: scripts that change tables: python3 is missing");
+        return None;
+    }
+    let folder = Folder::new(script);
+    for name in ["scripts", "docs"] {
+        fs::create_dir_all(folder.0.join(name)).expect("a folder of the tree");
+    }
+    let path = folder.0.join("scripts").join(script);
+    fs::copy(root().join("scripts").join(script), &path).expect("the script");
+    for (name, text) in pages {
+        fs::write(folder.0.join("docs").join(name), text).expect("a page");
+    }
+    let measured = folder.0.join("output");
+    fs::write(&measured, output).expect("the output");
+    let output = run(Command::new("python3").arg(&path).arg(&measured).arg("--write"));
+    let pages = pages.iter().map(|(name, _)| fs::read_to_string(folder.0.join("docs").join(name)).expect("a page"));
+    let said = text(&output.stdout) + &text(&output.stderr) + &pages.collect::<String>();
+    Some((output.status.success(), said))
+}
+
+#[test]
+fn columns_that_repeat_each_other_are_replaced_together() {
+    let page = "| claim | shipped | queue-1MB | 5g | verdict |\n|---|---|---|---|---|\n\
+                | C50 | + | - | - = queue-1MB | holds as shipped |\n";
+    let update = |conditions: &[&str], squares: &[&str]| {
+        let output = format!(
+            "| claim | the paper | shipped | {} | verdict |\n| C50 | more | + | {} | holds as shipped |\n",
+            conditions.join(" | "),
+            squares.join(" | ")
+        );
+        table("claims_map.py", &[("claims-map.md", page)], &output)
+    };
+    for (measured, lacking) in [("5g", "queue-1MB"), ("queue-1MB", "5g")] {
+        let Some((succeeds, said)) = update(&[measured], &["-"]) else { return };
+        assert!(!succeeds && said.contains(&format!("or did: {lacking}\n")) && said.ends_with(page), "{said}");
+    }
+    let (succeeds, said) = update(&["queue-1MB", "5g"], &["(+)", "-"]).expect("python3");
+    assert!(succeeds && said.contains("| C50 | + | (+) | - | holds as shipped |"), "{said}");
+}
