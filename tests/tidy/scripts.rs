@@ -169,3 +169,34 @@ fn columns_that_repeat_each_other_are_replaced_together() {
     let (succeeds, said) = update(&["queue-1MB", "5g"], &["(+)", "-"]).expect("python3");
     assert!(succeeds && said.contains("| C50 | + | (+) | - | holds as shipped |"), "{said}");
 }
+
+#[test]
+fn what_people_notice_may_have_faults_or_gaps() {
+    let map = "| module | what a person notices | shipped | better | worse |\n|---|---|---|---|---|\n| old |\n\n\
+               | claim | shipped | train | 5g | verdict |\n";
+    let claims = "| module | video of 3 Mbit/s: stall time, s | page: mean, s | page: slowest twentieth, s \
+                  | file of 8 MB, s | owners of relays: least share |\n|---|---|\n| old |\n\n";
+    let update = |conditions: &str, squares: &str| {
+        let output = format!(
+            "| module | what a person notices | better / worse, of | {conditions} |\n|---|---|---|---|---|---|\n\
+             | DPF | page | 1 / 0 of 2 | {squares} |\n\nBold: better.\n\n\
+             | claim | the paper | shipped | train | 5g | verdict |\n|---|---|---|---|---|---|\n\
+             | C01 | it | + | + | + | holds as shipped |\n"
+        );
+        table("users_table.py", &[("claims-map.md", map), ("claims.md", claims)], &output)
+    };
+    let all = "shipped | train | 5g";
+    let squares = "0.12 -> 0.13 | **better** 0.12 -> 0.10 (1 runs faulty) | x";
+    let Some((succeeds, said)) = update(all, squares) else { return };
+    assert!(succeeds && said.contains("| DPF | page | 0.12 -> 0.13 | `train`; train 0.12 -> 0.10 |  |"), "{said}");
+    assert!(said.contains("DPF, page: not measured: 5g\nDPF, page: runs with faults: train\n"), "{said}");
+    assert!(said.contains("| DPF | **1** / 0: 0.12 -> 0.13 |"), "{said}");
+    for (conditions, squares, why) in [
+        (all, "x | 1 -> 2 | 1 -> 2", "DPF, page: not measured as shipped"),
+        (all, "1 -> 2 | many | 1 -> 2", "DPF, page: not a square of this table: many"),
+        ("shipped | 5g", "1 -> 2 | 1 -> 2", "not under train: the tables are of all conditions"),
+    ] {
+        let (succeeds, said) = update(conditions, squares).expect("python3");
+        assert!(!succeeds && said.contains(why) && said.contains("| old |") && !said.contains("Traceback"), "{said}");
+    }
+}
