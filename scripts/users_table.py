@@ -13,7 +13,8 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 SQUARE = re.compile(
-    r"(?:\*\*(?P<state>better|worse)\*\* )?(?P<without>\S+) -> (?P<with>\S+)(?P<faulty> \(\d+ runs faulty\))?(?P<same> =.*)?"
+    r"(?:\*\*(?P<state>better|worse)\*\* )?(?P<without>\S+) -> (?P<with>\S+)"
+    r"(?P<faulty> \(\d+ runs faulty\))?(?P<same> =.*)?"
 )
 NOT_MEASURED = re.compile(r"x\b.*")
 # Beyond as many names, a cell names the exceptions.

@@ -13,9 +13,9 @@ use crate::scenario::Scenario;
 type Settings = BTreeMap<String, Value>;
 
 impl Plan {
-    /// Adds to what the variants set in [`Plan::scenario`] those settings of their cases that do not follow from it: what
-    /// holds besides in some variants only ([`Plan::under`]), and changes of the cases. It leaves out what only some of a
-    /// variant's points have, and fields that only the scenario has.
+    /// Adds to what the variants set in [`Plan::scenario`] those settings of their cases that do not follow from it:
+    /// what holds besides in some variants only ([`Plan::under`]), and changes of the cases. It leaves out what only
+    /// some of a variant's points have, and fields that only the scenario has.
     pub fn state_variants(&mut self) {
         for index in 0..self.scenario.variants.len() {
             let of_variant = |case: &&Case| case.variant == self.scenario.variants[index].name;
