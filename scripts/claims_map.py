@@ -4,7 +4,8 @@
 usage: scripts/claims_map.py OUTPUT [--write]
 
 OUTPUT is what `anabranch claims --map --ids C01,...,C66 --conditions NAME,...` printed. Says which squares and verdicts differ; with --write the
-map is changed. What is told of it in words, and in docs/claims.md, is left to whoever has read that.
+map is changed. Marks `= NAME` are of the conditions of one command, so columns that the map marks as repetitions of one another are replaced
+together or not at all. What is told of the map in words, and in docs/claims.md, is left to whoever has read that.
 """
 
 import re
@@ -42,11 +43,23 @@ def verdict(row, conditions):
     return "holds under " + ", ".join(under) if under else "never here"
 
 
+def apart(row, conditions):
+    """Returns the columns that were not measured, but repeat a measured one in this row or are repeated by it."""
+    marks = {name: re.search(r" = (\S+)$", square) for name, square in row.items()}
+    of = {name: mark[1] for name, mark in marks.items() if mark}
+    found = set()
+    for first in of.values():
+        group = {first, *(name for name in of if of[name] == first)}
+        if group & set(conditions):
+            found |= group - set(conditions)
+    return found
+
+
 def update(lines, conditions, rows):
     """Returns the lines of the map with these columns, and prints the differences."""
     start = next(number for number, line in enumerate(lines) if line.startswith("| claim | shipped |"))
     head = cells(lines[start])
-    differ = 0
+    differ, lacking = 0, set()
     for number in range(start + 2, len(lines)):
         if not ROW.match(lines[number]):
             break
@@ -54,6 +67,7 @@ def update(lines, conditions, rows):
         new = rows.get(row["claim"])
         if new is None:
             continue
+        lacking |= apart(row, conditions)
         for name in conditions:
             if row[name] != new[name]:
                 differ += 1
@@ -64,6 +78,9 @@ def update(lines, conditions, rows):
             print(f"{row['claim']} {before} -> {row['verdict']}")
         lines[number] = "| " + " | ".join(row[name] for name in head) + " |"
     print(f"{differ} of {len(rows) * len(conditions)} squares differ")
+    if lacking:
+        names = ", ".join(name for name in head if name in lacking)
+        sys.exit(f"measure these too, which repeat the same runs as some of these columns, or did: {names}")
     return lines
 
 

@@ -119,7 +119,14 @@ no_library_twice() {
     return 1
 }
 
-own_libraries() { for folder in crates/* tests/*; do basename "$folder" | tr - _; done; }
+# A library has the name of its folder, unless its manifest gives it another.
+own_libraries() {
+    local folder name
+    for folder in crates/* tests/*; do
+        name=$(sed -n '/^\[lib\]/,/^\[/s/^name = "\(.*\)"/\1/p' "$folder/Cargo.toml")
+        say "${name:-$(basename "$folder" | tr - _)}"
+    done
+}
 
 # Failed tests with the first line of the reason; nothing about tests that are expected to panic.
 panics() {

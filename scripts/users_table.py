@@ -3,8 +3,8 @@
 
 usage: scripts/users_table.py OUTPUT [--write]
 
-OUTPUT is what `anabranch claims --map --ids users` printed. Says which rows differ; with --write the tables are changed. What is told of them in
-words is left to whoever has read the differences.
+OUTPUT is what `anabranch claims --map` printed, of all claims or with `--ids users`, under all conditions. Says which rows differ, and what was
+not measured or had faults; with --write the tables are changed. What is told of them in words is left to whoever has read the differences.
 """
 
 import re
@@ -12,7 +12,11 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-SQUARE = re.compile(r"(?:\*\*(?P<state>better|worse)\*\* )?(?P<without>\S+) -> (?P<with>\S+)(?P<same> =.*)?")
+SQUARE = re.compile(
+    r"(?:\*\*(?P<state>better|worse)\*\* )?(?P<without>\S+) -> (?P<with>\S+)"
+    r"(?P<faulty> \(\d+ runs faulty\))?(?P<same> =.*)?"
+)
+NOT_MEASURED = re.compile(r"x\b.*")
 # Beyond as many names, a cell names the exceptions.
 NAMES = 14
 # Modules of the longer table only.
@@ -24,18 +28,44 @@ def cells(line):
 
 
 def measured(path):
-    """Returns the conditions, and by module and measure each row's squares and counts."""
+    """Returns by module and measure each row's counts, and its measured squares by condition."""
     conditions, rows = None, {}
     for line in Path(path).read_text().splitlines():
         if line.startswith("| module | what a person notices |"):
             conditions = cells(line)[3:]
-        elif conditions and line.startswith("| ") and len(cells(line)) == len(conditions) + 3:
+        elif conditions and not line.startswith("|"):
+            break
+        elif conditions and line.startswith("| "):
             module, measure, counts, *squares = cells(line)
-            found = {name: SQUARE.fullmatch(square) for name, square in zip(conditions, squares)}
-            rows[module, measure] = (counts, found)
+            rows[module, measure] = (counts, squares_of(f"{module}, {measure}", dict(zip(conditions, squares))))
     if not rows:
         sys.exit(f"{path}: no table of what people notice")
+    missing = [name for name in all_conditions() if name not in conditions]
+    if missing:
+        sys.exit(f"{path}: not under {', '.join(missing)}: the tables are of all conditions")
     return rows
+
+
+def squares_of(what, texts):
+    """Returns the squares of a row that were measured, and prints which were not, and which had faults."""
+    lacking = [name for name, text in texts.items() if NOT_MEASURED.fullmatch(text)]
+    squares = {name: SQUARE.fullmatch(text) for name, text in texts.items() if name not in lacking}
+    unknown = [text for name, text in texts.items() if name in squares and not squares[name]]
+    if unknown:
+        sys.exit(f"{what}: not a square of this table: {unknown[0]}")
+    if "shipped" not in squares:
+        sys.exit(f"{what}: not measured as shipped")
+    faulty = [name for name, square in squares.items() if square["faulty"]]
+    for names, state in [(lacking, "not measured"), (faulty, "runs with faults")]:
+        if names:
+            print(f"{what}: {state}: {', '.join(names)}")
+    return squares
+
+
+def all_conditions():
+    """Returns the conditions that the map of the claims has."""
+    lines = (DOCS / "claims-map.md").read_text().splitlines()
+    return next(cells(line)[1:-1] for line in lines if line.startswith("| claim | shipped |"))
 
 
 def gap(square):

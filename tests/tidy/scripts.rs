@@ -100,3 +100,103 @@ fn a_run_of_ns3_that_fails_is_reported() {
         fs::remove_file(&results).expect("results can be removed");
     }
 }
+
+#[test]
+fn libraries_that_were_built_twice_are_found_by_any_name() {
+    let folder = Folder::new("twice");
+    let built = folder.0.join("debug/deps");
+    fs::create_dir_all(&built).expect("a folder for libraries");
+    fs::create_dir_all(folder.0.join("steps")).expect("a folder for logs");
+    let functions = "eval \"$(sed -n '/^no_library_twice()/,/^}/p; /^own_libraries()/,/^}/p' scripts/test.sh)\"";
+    let script = format!(
+        ". scripts/lib.sh; {functions}; logs=$TARGET/steps; touch -d yesterday \"$logs/started\"; no_library_twice"
+    );
+    let check = || run(Command::new("bash").args(["-c", &script]).env("CARGO_TARGET_DIR", &folder.0));
+    for name in ["serde-0a", "serde-0b", "anabranch_c-0a", "soak_kernel-0a"] {
+        fs::write(built.join(format!("lib{name}.rlib")), "").expect("a library");
+    }
+    assert!(check().status.success(), "{}", text(&check().stderr));
+    for name in ["anabranch_c", "soak_kernel"] {
+        let second = built.join(format!("lib{name}-0b.rlib"));
+        fs::write(&second, "").expect("a library");
+        let said = text(&check().stdout);
+        assert!(!check().status.success() && said.ends_with(&format!("features: {name}\n")), "{said}");
+        fs::remove_file(second).expect("a library can be removed");
+    }
+}
+
+/// A tree with the tables that `script` changes, and `output` of a command for it; returns what the script says and
+/// whether it succeeds. `None` without Python.
+fn table(script: &str, pages: &[(&str, &str)], output: &str) -> Option<(bool, String)> {
+    if Command::new("python3").arg("--version").output().is_err() {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "python3 is missing (CI leaves nothing out)");
+        println!("left out: scripts that change tables: python3 is missing");
+        return None;
+    }
+    let folder = Folder::new(script);
+    for name in ["scripts", "docs"] {
+        fs::create_dir_all(folder.0.join(name)).expect("a folder of the tree");
+    }
+    let path = folder.0.join("scripts").join(script);
+    fs::copy(root().join("scripts").join(script), &path).expect("the script");
+    for (name, text) in pages {
+        fs::write(folder.0.join("docs").join(name), text).expect("a page");
+    }
+    let measured = folder.0.join("output");
+    fs::write(&measured, output).expect("the output");
+    let output = run(Command::new("python3").arg(&path).arg(&measured).arg("--write"));
+    let pages = pages.iter().map(|(name, _)| fs::read_to_string(folder.0.join("docs").join(name)).expect("a page"));
+    let said = text(&output.stdout) + &text(&output.stderr) + &pages.collect::<String>();
+    Some((output.status.success(), said))
+}
+
+#[test]
+fn columns_that_repeat_each_other_are_replaced_together() {
+    let page = "| claim | shipped | queue-1MB | 5g | verdict |\n|---|---|---|---|---|\n\
+                | C50 | + | - | - = queue-1MB | holds as shipped |\n";
+    let update = |conditions: &[&str], squares: &[&str]| {
+        let output = format!(
+            "| claim | the paper | shipped | {} | verdict |\n| C50 | more | + | {} | holds as shipped |\n",
+            conditions.join(" | "),
+            squares.join(" | ")
+        );
+        table("claims_map.py", &[("claims-map.md", page)], &output)
+    };
+    for (measured, lacking) in [("5g", "queue-1MB"), ("queue-1MB", "5g")] {
+        let Some((succeeds, said)) = update(&[measured], &["-"]) else { return };
+        assert!(!succeeds && said.contains(&format!("or did: {lacking}\n")) && said.ends_with(page), "{said}");
+    }
+    let (succeeds, said) = update(&["queue-1MB", "5g"], &["(+)", "-"]).expect("python3");
+    assert!(succeeds && said.contains("| C50 | + | (+) | - | holds as shipped |"), "{said}");
+}
+
+#[test]
+fn what_people_notice_may_have_faults_or_gaps() {
+    let map = "| module | what a person notices | shipped | better | worse |\n|---|---|---|---|---|\n| old |\n\n\
+               | claim | shipped | train | 5g | verdict |\n";
+    let claims = "| module | video of 3 Mbit/s: stall time, s | page: mean, s | page: slowest twentieth, s \
+                  | file of 8 MB, s | owners of relays: least share |\n|---|---|\n| old |\n\n";
+    let update = |conditions: &str, squares: &str| {
+        let output = format!(
+            "| module | what a person notices | better / worse, of | {conditions} |\n|---|---|---|---|---|---|\n\
+             | DPF | page | 1 / 0 of 2 | {squares} |\n\nBold: better.\n\n\
+             | claim | the paper | shipped | train | 5g | verdict |\n|---|---|---|---|---|---|\n\
+             | C01 | it | + | + | + | holds as shipped |\n"
+        );
+        table("users_table.py", &[("claims-map.md", map), ("claims.md", claims)], &output)
+    };
+    let all = "shipped | train | 5g";
+    let squares = "0.12 -> 0.13 | **better** 0.12 -> 0.10 (1 runs faulty) | x";
+    let Some((succeeds, said)) = update(all, squares) else { return };
+    assert!(succeeds && said.contains("| DPF | page | 0.12 -> 0.13 | `train`; train 0.12 -> 0.10 |  |"), "{said}");
+    assert!(said.contains("DPF, page: not measured: 5g\nDPF, page: runs with faults: train\n"), "{said}");
+    assert!(said.contains("| DPF | **1** / 0: 0.12 -> 0.13 |"), "{said}");
+    for (conditions, squares, why) in [
+        (all, "x | 1 -> 2 | 1 -> 2", "DPF, page: not measured as shipped"),
+        (all, "1 -> 2 | many | 1 -> 2", "DPF, page: not a square of this table: many"),
+        ("shipped | 5g", "1 -> 2 | 1 -> 2", "not under train: the tables are of all conditions"),
+    ] {
+        let (succeeds, said) = update(conditions, squares).expect("python3");
+        assert!(!succeeds && said.contains(why) && said.contains("| old |") && !said.contains("Traceback"), "{said}");
+    }
+}

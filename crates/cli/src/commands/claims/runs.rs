@@ -41,6 +41,7 @@ pub(super) fn plan(
         let cases = plan.cases.iter_mut().map(|case| &mut case.scenario);
         iter::once(&mut plan.scenario).chain(cases).for_each(as_printed);
     }
+    plan.state_variants();
     Ok(plan)
 }
 
@@ -100,8 +101,8 @@ mod tests {
     use super::*;
     use crate::arguments::{Arguments, Command};
 
-    /// What `compare` says of a made-up run in each of two journals.
-    fn compared(a: (&str, Mode, World), b: (&str, Mode, World)) -> String {
+    /// What `compare` says of a made-up run of `variant` in each of two journals, by another build if `is_of_another`.
+    fn compared_of(variant: &str, is_of_another: bool, [a, b]: [(&str, Mode, World); 2]) -> String {
         let directory = tempfile::tempdir().unwrap();
         let needs = users::needs()[0];
         let side = |name: &str, (condition, mode, world): (&str, Mode, World)| {
@@ -110,14 +111,22 @@ mod tests {
             let Command::Claims(arguments) = Arguments::parse_from(words).command else { panic!("{words:?}") };
             let condition = CONDITIONS.iter().find(|other| other.name == condition).unwrap();
             let plan = plan(needs, condition, 1..=1, mode).unwrap();
-            let (variant, point) = (plan.cases[0].variant.clone(), plan.cases[0].point.clone());
-            let record = Record { variant, point, seed: 1, ..Record::default() };
+            let case = plan.cases.iter().find(|case| case.variant == variant).unwrap();
+            let mut record = Record::failed(case, 1, String::new());
+            if is_of_another {
+                record.build = "another".into();
+            }
             let add = |journal: &mut Journal| journal.add(record).map_err(|error| unusable(&error, ""));
             records(&plan, &arguments, world, add).unwrap();
             let journal = std::fs::read_dir(&out).unwrap().next().unwrap().unwrap().path();
             Side::read(&journal).unwrap()
         };
         Contrast::new(side("a", a), side("b", b)).to_text()
+    }
+
+    /// The same of a variant that sets nothing.
+    fn compared(a: (&str, Mode, World), b: (&str, Mode, World)) -> String {
+        compared_of("SSRS", false, [a, b])
     }
 
     #[test]
@@ -134,5 +143,23 @@ mod tests {
             assert!(text.contains(said) && !text.contains("the same settings"), "{text}");
         }
         assert!(compared(shipped, shipped).contains("the same scenario, with the same settings"));
+    }
+
+    #[test]
+    fn journals_state_what_a_condition_or_the_mode_sets_in_a_variant_only() {
+        let [shipped, early, short] =
+            ["shipped", "early-binding", "short-units"].map(|condition| (condition, Mode::Build, SIMULATOR));
+        for is_of_another in [false, true] {
+            // A condition that leaves a variant alone.
+            let text = compared_of("rec", is_of_another, [shipped, early]);
+            assert!(text.contains("the same scenario, with the same settings"), "{text}");
+            // A setting that does not apply to the scenario as written.
+            let text = compared_of("DPF", is_of_another, [shipped, short]);
+            let wanted = "cooperation.forwarding.range_packets of the variant \"DPF\": not set in A, 100 in B";
+            assert!(text.contains(wanted) && !text.contains("not known"), "{text}");
+        }
+        // A controller as the papers print it.
+        let text = compared_of("MCC-Coop", false, [shipped, ("shipped", Mode::Paper, SIMULATOR)]);
+        assert!(!text.contains("not known"), "{text}");
     }
 }

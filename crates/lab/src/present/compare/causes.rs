@@ -20,13 +20,19 @@ pub(super) struct Causes {
     pub unknown: [BTreeSet<String>; 2],
 }
 
-/// The differences of all `pairs` of cases; without any, of the scenarios as written.
-pub(super) fn causes(sides: [&Side; 2], pairs: &[(&Key, &Key)]) -> Causes {
+/// The differences of all `pairs` of cases, except those whose runs depend on the same, whatever the first lines state;
+/// without any pairs, of the scenarios as written.
+pub(super) fn causes(
+    sides: [&Side; 2],
+    pairs: &[(&Key, &Key)],
+    depend_on_the_same: impl Fn(&Key, &Key) -> bool,
+) -> Causes {
     let mut unknown = [BTreeSet::new(), BTreeSet::new()];
     // Settings of another version may not be readable: what variants and points change is then unknown on one side.
     if pairs.is_empty() || !sides.into_iter().all(is_readable) {
         return Causes { settings: differences(sides.map(|side| &side.settings)), unknown };
     }
+    let pairs: Vec<(&Key, &Key)> = pairs.iter().copied().filter(|(a, b)| !depend_on_the_same(a, b)).collect();
     let cases: Vec<_> = pairs.iter().map(|(a, b)| [Case::new(sides[0], a), Case::new(sides[1], b)]).collect();
     for ((a, b), cases) in pairs.iter().zip(&cases) {
         for (index, key) in [a, b].into_iter().enumerate() {
@@ -264,27 +270,38 @@ mod tests {
     /// A sweep at other points, interrupted before its first run.
     #[test]
     fn a_variant_that_the_latest_sweep_had_changed_is_of_unknown_settings() {
-        let earlier = measured(&(TEXT.to_owned() + GRID), &["workload.size=1 MB"]);
+        let text = TEXT.to_owned() + GRID;
+        let [earlier, other] = [&["workload.size=1 MB"][..], &["workload.size=1 MB", "connection.scheduler=random"]]
+            .map(|changes| measured(&text, changes));
         let bbr = TEXT.replace("\"olia\"", "\"bbr\"") + GRID;
         let mut later = sweep(&bbr, &["workload.size=2 MB"]);
         later.records = earlier.records.clone();
-        let contrast = Contrast::new(earlier, later.clone());
-        assert_eq!((contrast.settings, contrast.unknown_b), (vec![], ["OLIA".to_owned()].into()));
+        let contrast = Contrast::new(other.clone(), later.clone());
+        let found: Vec<&str> = contrast.settings.iter().map(|difference| &*difference.path).collect();
+        assert_eq!((found, contrast.unknown_b), (vec!["connection.scheduler"], ["OLIA".to_owned()].into()));
         // Another build may have other fields.
         later.records.iter_mut().for_each(|record| record.build = "another".into());
-        assert_eq!(Contrast::new(later.clone(), later).unknown_a, [].into());
+        assert_eq!(Contrast::new(later.clone(), other).unknown_a, [].into());
+        // Of the same runs it does not matter what the first line states.
+        let contrast = Contrast::new(earlier, later);
+        assert_eq!((contrast.settings, contrast.unknown_b), (vec![], [].into()));
     }
 
     #[test]
     fn a_variant_that_was_changed_between_two_points_is_left_out_at_both() {
         let bbr = TEXT.replace("\"olia\"", "\"bbr\"") + GRID;
         let [earlier, later] = [TEXT.to_owned() + GRID, bbr].map(|text| measured(&text, &[]));
+        let mut other = earlier.clone();
+        // As earlier versions wrote them.
+        for record in &mut other.records {
+            (record.content, record.build) = (String::new(), String::new());
+        }
         let stale: Vec<usize> = (0..later.records.len()).filter(|at| later.records[*at].variant == "OLIA").collect();
         assert_eq!(stale.len(), 2);
         for at in stale {
             let mut mixed = later.clone();
             mixed.records[at] = earlier.records[at].clone();
-            let contrast = Contrast::new(mixed, earlier.clone());
+            let contrast = Contrast::new(mixed, other.clone());
             assert_eq!((contrast.settings, contrast.unknown_a), (vec![], ["OLIA".to_owned()].into()));
         }
     }

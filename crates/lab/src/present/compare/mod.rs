@@ -122,7 +122,8 @@ impl Contrast {
             }
             _ => of_a.keys().filter(|key| of_b.contains_key(key)).map(|key| (key, key)).collect(),
         };
-        let Causes { settings, unknown: [unknown_a, unknown_b] } = causes::causes([&a, &b], &pairs);
+        let is_same = |a: &Key, b: &Key| depend_on_the_same(&of_a[a], &of_b[b]);
+        let Causes { settings, unknown: [unknown_a, unknown_b] } = causes::causes([&a, &b], &pairs, is_same);
         let unexplained = settings.is_empty()
             && files.is_empty()
             && pairs.iter().any(|(a, b)| depend_on_others(&of_a[*a], &of_b[*b]));
@@ -218,13 +219,26 @@ fn chosen<'r>(runs: &Runs<'r>, seeds: &[u64]) -> Vec<&'r Record> {
     wanted.map(|(_, record)| *record).collect()
 }
 
-/// Returns whether the runs of a case, as far as they say it, depend on other settings or files on either side.
+/// Returns whether the runs of a case say that they depend on the same settings and files on both sides.
+fn depend_on_the_same(a: &Runs<'_>, b: &Runs<'_>) -> bool {
+    let [a, b] = [a, b].map(|runs| runs.values().map(|record| &record.content).collect::<BTreeSet<_>>());
+    a == b && a.iter().all(|content| !content.is_empty())
+}
+
+/// Returns whether the runs of a case, as far as they say it, depend on other settings or files on either side. Only what
+/// one build states is compared: others may write the same settings in another way.
 fn depend_on_others(a: &Runs<'_>, b: &Runs<'_>) -> bool {
-    let contents = |runs: &Runs<'_>| -> BTreeSet<String> {
-        runs.values().map(|record| record.content.clone()).filter(|content| !content.is_empty()).collect()
-    };
     let (a, b) = (contents(a), contents(b));
-    !a.is_empty() && !b.is_empty() && a != b
+    a.iter().any(|(build, contents)| b.get(build).is_some_and(|others| others != contents))
+}
+
+/// The digests of what runs depend on, by the build that made them; without those of unknown builds.
+fn contents<'r>(runs: &Runs<'r>) -> BTreeMap<&'r str, BTreeSet<&'r str>> {
+    let mut contents: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for record in runs.values().filter(|record| !record.build.is_empty() && !record.content.is_empty()) {
+        contents.entry(&record.build).or_default().insert(&record.content);
+    }
+    contents
 }
 
 fn measured_the_same(a: &Record, b: &Record) -> bool {
@@ -281,19 +295,21 @@ mod tests {
     /// As earlier versions of `claims` wrote them: a first line without the condition.
     #[test]
     fn runs_of_other_contents_are_not_of_the_same_settings() {
-        let of = |content: &str| Record { seed: 1, content: content.into(), ..Record::default() };
-        let contrast = |a: &str, b: &str| {
-            let side =
-                |content| Side { settings: serde_json::json!({ "duration": "1 s" }), ..sweep(vec![of(content)]) };
+        let contrast = |a: [&str; 2], b: [&str; 2]| {
+            let side = |[content, build]: [&str; 2]| {
+                let record = Record { seed: 1, content: content.into(), build: build.into(), ..Record::default() };
+                Side { settings: serde_json::json!({ "duration": "1 s" }), ..sweep(vec![record]) }
+            };
             Contrast::new(side(a), side(b))
         };
-        let other = contrast("0a", "0b");
+        let other = contrast(["0a", "1"], ["0b", "1"]);
         assert!(other.unexplained && other.settings.is_empty());
         let text = other.to_text();
         assert!(text.contains("not known: which settings differ") && !text.contains("the same settings"), "{text}");
-        for (a, b) in [("0a", "0a"), ("", "0b")] {
+        // Other builds may write more fields.
+        for (a, b) in [(["0a", "1"], ["0a", "1"]), (["", "1"], ["0b", "1"]), (["0a", "1"], ["0b", "2"])] {
             let same = contrast(a, b);
-            assert!(!same.unexplained && same.to_text().contains("the same scenario, with the same settings"));
+            assert!(!same.unexplained && same.to_text().contains("the same scenario, with the same settings"), "{a:?}");
         }
     }
 

@@ -45,7 +45,7 @@ fn content(case: &Case, files: &mut BTreeMap<PathBuf, String>) -> String {
 }
 
 /// The scenario without what only names it, and without what makes a sweep of it.
-fn without_sweep(scenario: &Scenario) -> Scenario {
+pub(super) fn without_sweep(scenario: &Scenario) -> Scenario {
     Scenario {
         name: String::new(),
         description: String::new(),

@@ -99,8 +99,9 @@ pub fn changed_files(both: [&[FileDigest]; 2]) -> Vec<Difference> {
 }
 
 /// Why runs of `theirs` cannot stand beside runs of `ours`: the two, by their differences. `None` if nothing but
-/// variants, points and seeds differ.
-pub(super) fn told_apart(theirs: &Manifest, ours: &Manifest, scenario: &Scenario) -> Option<[String; 2]> {
+/// variants, points and seeds differ. If all runs `are_ours`, of the cases of our sweep, and this has the same cases, it
+/// does not matter what is stated besides.
+pub(super) fn told_apart([theirs, ours]: [&Manifest; 2], scenario: &Scenario, are_ours: bool) -> Option<[String; 2]> {
     let both = [theirs, ours];
     if theirs.scenario != ours.scenario {
         return Some(both.map(named));
@@ -118,7 +119,7 @@ pub(super) fn told_apart(theirs: &Manifest, ours: &Manifest, scenario: &Scenario
         return Some([format!("{} {their_world}", named(theirs)), format!("the same {our_world}")]);
     }
     // Versions that did not state their settings, or stated others of the same runs: the digests of the runs decide.
-    if theirs.settings.is_null() || theirs.content == ours.content {
+    if theirs.settings.is_null() || are_ours && theirs.content == ours.content {
         return None;
     }
     let varied = axes([&theirs.settings, &ours.settings], scenario);

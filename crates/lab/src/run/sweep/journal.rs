@@ -119,7 +119,7 @@ impl Journal {
     fn check(&mut self, [theirs, ours]: [&Manifest; 2], plan: &Plan) -> Result<(), JournalError> {
         let path = self.path.clone();
         let refused = |[theirs, ours]: [String; 2]| Err(JournalError::Other { path, theirs, ours });
-        if let Some(both) = told_apart(theirs, ours, &plan.scenario) {
+        if let Some(both) = told_apart([theirs, ours], &plan.scenario, self.beyond(plan) == 0) {
             return refused(both);
         }
         for record in &mut self.records {
@@ -538,6 +538,22 @@ mod tests {
         assert_eq!(Journal::open(&path, &plan(), false).unwrap().records().len(), 1);
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.split_inclusive('\n').next().unwrap(), line(&Manifest::new(&plan())));
+    }
+
+    /// Runs without a variant have the settings as written, also if all variants of the latest sweep set others.
+    #[test]
+    fn runs_as_written_are_of_the_scenario_as_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.jsonl");
+        let text = TEXT.replace("[[relays]]", "connection = { congestion = \"cubic\" }\n[[relays]]");
+        let point = vec![("connection.mtu".to_string(), "1400 B".to_string())];
+        let as_written = Record { variant: "as written".into(), point, seed: 1, ..Record::default() };
+        Journal::open(&path, &changed(&text, &["variants=[]"]), false).unwrap().add(as_written).unwrap();
+        assert_eq!(Journal::open(&path, &changed(&text, &[]), false).unwrap().records().len(), 1);
+        let edited = changed(&text.replace("cubic", "newreno"), &[]);
+        let error = Journal::open(&path, &edited, false).unwrap_err().to_string();
+        let said = "connection.congestion = cubic, not of the same with connection.congestion = newreno";
+        assert!(error.contains(said), "{error}");
     }
 
     #[test]

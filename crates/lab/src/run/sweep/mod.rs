@@ -10,6 +10,7 @@
 //! content    what a run depends on besides its seed
 //! difference what differs between two scenarios
 //! journal    the records so far, on disk; a killed sweep continues from there
+//! stated     what a sweep's scenario states of its variants
 //! samples    records by variant and point, for comparisons
 //! ```
 
@@ -22,6 +23,7 @@ mod journal;
 mod plan;
 mod record;
 mod samples;
+mod stated;
 mod workers;
 
 pub(crate) use axes::changes_of_case;
