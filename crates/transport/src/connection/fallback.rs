@@ -158,7 +158,7 @@ impl Connection {
 
     /// Handles a failed DSS checksum: a middlebox changes data. With a single subflow we accept the data and `rest`
     /// behind them, as TCP would. Otherwise the subflow is reset and others bring the data again. Once both streams have
-    /// ended, nothing is at stake.
+    /// ended, the data are dropped, like all that have no place in the stream.
     pub(super) fn on_bad_checksum(
         &mut self,
         id: SubflowId,
@@ -168,6 +168,7 @@ impl Connection {
         now: Instant,
     ) -> bool {
         if self.is_closed() {
+            drop(self.subflows[id].mappings.take_pending());
             return true;
         }
         if !self.can_fall_back_first() {
