@@ -82,10 +82,15 @@ impl Connection {
         if self.sender.data_fin.is_some() {
             subflow.tcb.request_fin();
         }
+        // A FIN that was acknowledged before has ended the subflow only; now it ends the stream.
+        let is_end_acked = self.sender.data_fin.is_some() && subflow.tcb.is_fin_acked();
         let unverified_fin = subflow.unverified_fin.take();
         self.acknowledge_data(una, host, now);
         unverified_fin.into_iter().for_each(|fin| self.note_data_fin(fin));
         pending.into_iter().for_each(|payload| self.deliver_unmapped(payload));
+        if is_end_acked {
+            self.on_data_fin_acked(host, now);
+        }
     }
 
     /// Returns how far data sequence numbers are ahead of the relative sequence numbers of the only subflow (RFC 8684
