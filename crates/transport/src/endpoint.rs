@@ -602,7 +602,7 @@ impl Endpoint {
     /// Uses a subflow as backup, or as regular again, and asks the peer to do the same (MP_PRIO).
     ///
     /// # Errors
-    /// If there is no such subflow, or the connection is not MPTCP.
+    /// If there is no such subflow, if it has ended, or if the connection is not MPTCP.
     pub fn set_priority(
         &mut self,
         connection: ConnectionId,

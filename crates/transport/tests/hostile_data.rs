@@ -1,5 +1,6 @@
 //! Peers that lie about the place, the amount and the end of their data.
 
+use transport::error::CloseReason;
 use transport::{ConnectionConfig, ConnectionId, Event, Received};
 use units::Duration;
 use wire::mptcp::{DataSeq, Dss, Mapping, MptcpOption};
@@ -330,6 +331,41 @@ fn a_fallback_after_the_end_of_the_stream_does_not_prolong_it() {
     forger.sent(0, 1000);
     victim.inject(forger.data(0, 1000, victim.now));
     assert_eq!(victim.endpoint.recv(id, 10, victim.now), Ok(Received::Finished));
+}
+
+/// Both streams have ended, and the peer withholds its FIN: what it still sends has no place, and is not kept either.
+#[test]
+fn wrong_checksums_after_both_ends_cost_nothing() {
+    let mut victim = Victim::new(&ConnectionConfig { checksum: true, ..config() });
+    let (mut forger, id) = victim.connect_as(Forger { checksum: true, ..Forger::new(true, 5) });
+    let mut end = forger.ack(0, victim.now);
+    let checksum = Some(wire::checksum::dss_checksum(forger.dsn, 0, 1, core::iter::empty::<&Payload>()));
+    let mapping = Mapping { dsn: DataSeq::Long(forger.dsn.0), ssn: 0, len: 1, checksum };
+    end.options.mptcp[0] = MptcpOption::Dss(Dss { data_ack: None, mapping: Some(mapping), data_fin: true });
+    victim.play(&mut forger, |_, _| end);
+    victim.endpoint.shutdown(id, victim.now).unwrap();
+    // The DATA_FIN, then the FIN.
+    for _ in 0..2 {
+        let sent = victim.wait(Duration::from_millis(100));
+        for segment in &sent {
+            forger.learn(segment);
+        }
+        victim.play(&mut forger, |forger, now| forger.ack(0, now));
+    }
+    let closed = Event::Closed { connection: id, reason: CloseReason::Finished };
+    assert!(victim.events.contains(&closed) && victim.stats(id).subflows[0].state == "FIN-WAIT-2");
+    forger.dsn += 1;
+    let before = live_bytes();
+    for _ in 0..1000 {
+        let mut segment = forger.data(0, 1000, victim.now);
+        segment.payload = segment.payload.to_bytes().into();
+        *mapping_checksum(&mut segment) ^= 0x100;
+        victim.inject(segment);
+        forger.sent(0, 1000);
+    }
+    let cost = live_bytes() - before;
+    assert!(cost < 64 << 10, "{cost} octets kept");
+    victim.assert_honest_goes_on();
 }
 
 #[test]

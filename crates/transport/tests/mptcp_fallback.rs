@@ -133,6 +133,136 @@ fn the_end_of_a_stream_whose_fallback_the_peer_did_not_hear_of() {
     assert_pattern(&received.collect::<Vec<_>>(), 2000);
 }
 
+/// When and with what the side that fell back ends its stream.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    First,
+    Last,
+    /// Behind data that it sends once the other side's FIN has been acknowledged.
+    LastWithData,
+}
+
+/// Returns whether `side` has seen an event for which `is_it` holds.
+fn has_seen(pair: &Pair, side: Side, is_it: impl Fn(&Event) -> bool) -> bool {
+    let events = if side == Side::Client { &pair.client_events } else { &pair.server_events };
+    events.iter().any(is_it)
+}
+
+/// Options are removed from what the side `deaf` would receive, from DATA_FINs only if `is_data_fin_lost`. `deaf` falls
+/// back and has no data left to tell the other side so, which goes on with MPTCP. Both streams end with all their
+/// octets; each side learns that its end has arrived, and not before it has. The first `lost_acks` segments of `deaf`
+/// after the other side's FIN are lost.
+fn both_ends_after_an_unheard_fallback(deaf: Side, is_data_fin_lost: bool, end: End, lost_acks: u32, loss: f64) {
+    let case = format!("{deaf:?}, DATA_FIN lost: {is_data_fin_lost}, {end:?}, {lost_acks} lost, {loss}");
+    let is_handshake = |segment: &Segment| {
+        is_syn(segment) || is_syn_ack(segment) || capable(segment).is_some() && segment.payload.is_empty()
+    };
+    let is_kept = move |segment: &Segment| {
+        is_handshake(segment) || !is_data_fin_lost && dss(segment).is_some_and(|dss| dss.data_fin)
+    };
+    let (mut pair, client, server) = stripped(move |side, segment| side != deaf && !is_kept(segment));
+    let mut strip = pair.interfere.take().unwrap();
+    let (mut left, mut fin_seen) = (lost_acks, false);
+    pair.interfere = Some(Box::new(move |side, segment, now| {
+        fin_seen |= side != deaf && segment.flags.contains(Flags::FIN);
+        if side == deaf && fin_seen && left > 0 {
+            left -= 1;
+            return None;
+        }
+        strip(side, segment, now)
+    }));
+    let (other, ids) = match deaf {
+        Side::Client => (Side::Server, [client, server]),
+        Side::Server => (Side::Client, [server, client]),
+    };
+    let now = pair.now;
+    pair.client.send(client, pattern(0, 1000), now).unwrap();
+    pair.run_for(Duration::from_millis(300));
+    assert!(pair.endpoint(deaf).stats(ids[0]).unwrap().fell_back, "{case}");
+    assert!(!pair.endpoint(other).stats(ids[1]).unwrap().fell_back, "{case}");
+    pair.loss = loss;
+    let now = pair.now;
+    if deaf == Side::Client {
+        pair.server.send(server, pattern(0, 1000), now).unwrap();
+    }
+    if end == End::First {
+        pair.endpoint(deaf).shutdown(ids[0], now).unwrap();
+    }
+    pair.endpoint(other).shutdown(ids[1], now).unwrap();
+    let arrived = |pair: &Pair, side: Side| has_seen(pair, side, |event| matches!(event, Event::PeerFinished(_)));
+    let acked = |pair: &Pair, side: Side| has_seen(pair, side, |event| matches!(event, Event::AllAcknowledged(_)));
+    let mut received = [Vec::new(), Vec::new()];
+    let mut sent = if deaf == Side::Client { [1000, 1000] } else { [0, 1000] };
+    for n in 0..3000 {
+        pair.run_for(Duration::from_millis(10));
+        assert!(arrived(&pair, deaf) || !acked(&pair, other), "{case}");
+        assert!(arrived(&pair, other) || !acked(&pair, deaf), "{case}");
+        received[0].extend(read(&mut pair, deaf, ids[0]));
+        received[1].extend(read(&mut pair, other, ids[1]));
+        if n == 1500 && end != End::First {
+            let now = pair.now;
+            if end == End::LastWithData {
+                pair.endpoint(deaf).send(ids[0], pattern(sent[0], 3000), now).unwrap();
+                sent[0] += 3000;
+            }
+            pair.endpoint(deaf).shutdown(ids[0], now).unwrap();
+        }
+    }
+    let finished = |event: &Event| matches!(event, Event::Closed { reason: CloseReason::Finished, .. });
+    for side in [deaf, other] {
+        assert!(arrived(&pair, side) && acked(&pair, side), "{case}, {side:?}");
+        assert!(has_seen(&pair, side, finished), "{case}, {side:?}");
+    }
+    assert_pattern(&received[0], sent[1]);
+    assert_pattern(&received[1], sent[0]);
+    pair.assert_released(client, server);
+}
+
+/// The server ends a stream without data with DATA_FINs that are lost, then with a FIN, and hears nothing of how the
+/// client takes it until the client's next data show that it has fallen back.
+#[test]
+fn a_fallback_after_the_fin_was_acknowledged() {
+    let strips = Rc::new(Cell::new(false));
+    let switch = strips.clone();
+    let (mut pair, client, server) =
+        stripped(move |side, segment| side == Side::Server && !is_syn_ack(segment) || strips.get());
+    pair.client.send(client, pattern(0, 1000), pair.now).unwrap();
+    pair.run_for(Duration::from_millis(100));
+    assert_eq!(fell_back(&pair, client, server), (true, false));
+    switch.set(true);
+    pair.server.shutdown(server, pair.now).unwrap();
+    pair.run_for(Duration::from_secs(15));
+    assert!(has_seen(&pair, Side::Client, |event| matches!(event, Event::PeerFinished(_))));
+    let is_acked = |event: &Event| matches!(event, Event::AllAcknowledged(_));
+    assert!(!has_seen(&pair, Side::Server, is_acked), "it cannot know");
+    pair.client.send(client, pattern(1000, 1000), pair.now).unwrap();
+    pair.run_for(Duration::from_secs(1));
+    assert_eq!(fell_back(&pair, client, server), (true, true));
+    assert!(has_seen(&pair, Side::Server, is_acked));
+    pair.client.send(client, pattern(2000, 1000), pair.now).unwrap();
+    pair.client.shutdown(client, pair.now).unwrap();
+    pair.run_for(Duration::from_secs(1));
+    assert_pattern(&read(&mut pair, Side::Server, server), 3000);
+    let finished = |event: &Event| matches!(event, Event::Closed { reason: CloseReason::Finished, .. });
+    for side in [Side::Client, Side::Server] {
+        assert!(has_seen(&pair, side, finished), "{side:?}");
+    }
+    pair.assert_released(client, server);
+}
+
+#[test]
+fn both_ends_after_a_fallback_that_the_peer_did_not_hear_of() {
+    for deaf in [Side::Client, Side::Server] {
+        for is_data_fin_lost in [true, false] {
+            for end in [End::First, End::Last, End::LastWithData] {
+                for (lost_acks, loss) in [(0, 0.0), (2, 0.0), (0, 0.25)] {
+                    both_ends_after_an_unheard_fallback(deaf, is_data_fin_lost, end, lost_acks, loss);
+                }
+            }
+        }
+    }
+}
+
 /// The first DATA_FINs are lost and neither side has data, so the peer never sent a DSS. The FIN that is then sent as
 /// to a peer that fell back still carries the DATA_FIN for a peer that did not.
 #[test]

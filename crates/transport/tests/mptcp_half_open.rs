@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 
+use transport::error::ConnectionError;
 use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, SubflowId};
 use units::Dsn;
@@ -169,6 +170,18 @@ fn what_is_sent_once_does_not_leave_in_time_wait() {
     script.inject("FA 1 ack 2 dack 1");
     script.expect("A 2 ack 2 dack 1");
     script.expect("2: A 1 ack 1 dack 1 dfin 1");
+}
+
+/// Nor does a priority: the subflow no longer exists for the peer.
+#[test]
+fn a_subflow_in_time_wait_has_no_priority_to_change() {
+    let mut script = Script::accepted();
+    leave_first(&mut script);
+    script.inject("FA 1 ack 2 dack 1");
+    script.expect("A 2 ack 2 dack 1");
+    let changed = script.command(|endpoint, id, now| endpoint.set_priority(id, SubflowId(0), true, now));
+    script.expect_nothing();
+    assert_eq!(changed, Err(ConnectionError::UnknownSubflow));
 }
 
 /// Nor does a window that opens, whether all subflows are told of it or one; and if one, then one on which the peer can

@@ -48,7 +48,8 @@ pub(super) struct Connection {
     arrived: Received,
     /// Mappings with missing data: flow, subflow positions, and the connection position of the first octet.
     open_mappings: Vec<(usize, Range<u64>, u64)>,
-    /// Positions of the peer's DATA_FIN: a single one, unless a middlebox has falsified numbers.
+    /// Positions of the peer's DATA_FIN: a single one, unless a middlebox has falsified numbers. A FIN on the only flow
+    /// counts too: a host that has fallen back takes it for the end of the stream.
     data_fins: Vec<u64>,
     data_acked: u64,
     edge: u64,
@@ -338,6 +339,9 @@ impl Connection {
         if segment.flags.contains(Flags::ACK) {
             self.edge = self.edge.max(self.data_acked + flow.window(segment));
         }
+        if segment.flags.contains(Flags::FIN) && self.flows == 1 {
+            self.note_fin(flow, segment);
+        }
         if segment.payload.is_empty() && mapping.is_none() {
             return;
         }
@@ -356,6 +360,15 @@ impl Connection {
             _ => {}
         }
         self.place(number, flow, segment, mapping);
+    }
+
+    /// Notes where the stream ends if this FIN ends it: in a fallback, the first octet of the flow is that of the stream.
+    #[cold]
+    fn note_fin(&mut self, flow: &Flow, segment: &Segment) {
+        let Some(end) = flow.data_positions(segment).and_then(|data| data.end.checked_sub(1)) else { return };
+        if !self.data_fins.contains(&end) {
+            self.data_fins.push(end);
+        }
     }
 
     /// Handles data that do not complete exactly one mapping.

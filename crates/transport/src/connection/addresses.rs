@@ -303,6 +303,9 @@ impl Connection {
     pub(crate) fn set_priority(&mut self, id: SubflowId, backup: bool) -> Result<(), ConnectionError> {
         let is_mptcp = self.is_mptcp();
         let subflow = self.subflows.get_mut(id).ok_or(ConnectionError::UnknownSubflow)?;
+        if subflow.is_finished() {
+            return Err(ConnectionError::UnknownSubflow);
+        }
         if !is_mptcp {
             return Err(ConnectionError::WrongState);
         }

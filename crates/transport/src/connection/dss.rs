@@ -172,11 +172,7 @@ impl Connection {
 
     /// Returns the DATA_ACK for any segment.
     pub(super) fn ack_signal(&self) -> Dss {
-        self.signal_of(self.data_ack())
-    }
-
-    /// Returns the DATA_ACK for octets up to `ack`.
-    pub(super) fn signal_of(&self, ack: Dsn) -> Dss {
+        let ack = self.data_ack();
         let data_ack = if self.sender.long_data_ack { DataSeq::Long(ack.0) } else { DataSeq::Short(ack.low()) };
         Dss { data_ack: Some(data_ack), mapping: None, data_fin: false }
     }

@@ -82,10 +82,15 @@ impl Connection {
         if self.sender.data_fin.is_some() {
             subflow.tcb.request_fin();
         }
+        // A FIN that was acknowledged before has ended the subflow only; now it ends the stream.
+        let is_end_acked = self.sender.data_fin.is_some() && subflow.tcb.is_fin_acked();
         let unverified_fin = subflow.unverified_fin.take();
         self.acknowledge_data(una, host, now);
         unverified_fin.into_iter().for_each(|fin| self.note_data_fin(fin));
         pending.into_iter().for_each(|payload| self.deliver_unmapped(payload));
+        if is_end_acked {
+            self.on_data_fin_acked(host, now);
+        }
     }
 
     /// Returns how far data sequence numbers are ahead of the relative sequence numbers of the only subflow (RFC 8684
@@ -158,7 +163,7 @@ impl Connection {
 
     /// Handles a failed DSS checksum: a middlebox changes data. With a single subflow we accept the data and `rest`
     /// behind them, as TCP would. Otherwise the subflow is reset and others bring the data again. Once both streams have
-    /// ended, nothing is at stake.
+    /// ended, the data are dropped, like all that have no place in the stream.
     pub(super) fn on_bad_checksum(
         &mut self,
         id: SubflowId,
@@ -168,6 +173,7 @@ impl Connection {
         now: Instant,
     ) -> bool {
         if self.is_closed() {
+            drop(self.subflows[id].mappings.take_pending());
             return true;
         }
         if !self.can_fall_back_first() {

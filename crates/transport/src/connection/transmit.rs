@@ -221,12 +221,12 @@ impl Connection {
         self.receiver.fail_due.take_if(|dsn| carry(&MptcpOption::Fail(MpFail { dsn: *dsn }), segment, tcb));
         if !self.is_mptcp() {
             if self.receiver.acknowledges_data {
-                // A peer that has not heard of the fallback takes a mere FIN for the end of the subflow.
+                // A peer that has not heard of the fallback takes a mere FIN for the end of the subflow, and an
+                // acknowledged FIN of its own, too: the DATA_ACK counts the end of its stream.
                 let is_unheard = self.sender.infinite_mapping_due.is_some();
                 let fin = self.sender.data_fin.filter(|_| is_unheard && self.ends_with(segment));
-                let signal = fin.map_or_else(Dss::default, |fin| self.data_fin_signal(fin));
-                let Dss { data_ack, .. } = self.signal_of(self.receiver.stream.next());
-                segment.options.mptcp.push(MptcpOption::Dss(Dss { data_ack, ..signal }));
+                let signal = fin.map_or_else(|| self.ack_signal(), |fin| self.data_fin_signal(fin));
+                segment.options.mptcp.push(MptcpOption::Dss(signal));
             }
             return;
         }

@@ -464,6 +464,11 @@ impl Tcb {
         matches!(self.state, State::CloseWait | State::Closing | State::LastAck | State::TimeWait)
     }
 
+    /// Whether the peer has acknowledged our FIN. False once closed.
+    pub(crate) fn is_fin_acked(&self) -> bool {
+        matches!(self.state, State::FinWait2 | State::TimeWait)
+    }
+
     /// Makes an ACK due.
     pub(crate) fn demand_ack(&mut self) {
         self.ack_policy.demand();
