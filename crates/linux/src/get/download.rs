@@ -281,9 +281,7 @@ impl<'a> Download<'a> {
                 self.sink.restart(head.validator.as_deref(), len)
             }
             // The server ignores If-Range, and sends a part of a version that is not ours (RFC 9110 section 15.3.7.3).
-            (206, _, Some((_, ours))) if head.validator.as_ref().is_some_and(|theirs| are_of_two(theirs, &ours)) => {
-                return self.drop_kept(CHANGED);
-            }
+            (206, _, Some((_, ours))) if head.names_another(&ours) => return self.drop_kept(CHANGED),
             (206, Some(range), Some(_)) if is_of_another_length(range, told) => return self.drop_kept(CHANGED),
             // Octets with no definite position must not be added to what was kept.
             (206, Some(range), Some(_)) if is_false(range, head.body) => {
@@ -621,9 +619,4 @@ fn fitting<'a>(octets: &'a [u8], room: &mut Option<u64>, is_too_long: &mut bool)
     *room -= len as u64;
     *is_too_long |= len < octets.len();
     &octets[..len]
-}
-
-/// Returns whether two validators of one kind, both tags or both dates, belong to different versions.
-fn are_of_two(theirs: &str, ours: &str) -> bool {
-    theirs != ours && theirs.starts_with('"') == ours.starts_with('"')
 }

@@ -435,6 +435,10 @@ fn parts_that_do_not_fit_are_not_joined() {
             "has changed",
         ),
         (
+            "HTTP/1.1 206 P\r\nETag: W/\"v2\"\r\nContent-Range: bytes 4-9/10\r\nContent-Length: 6\r\n\r\n456789",
+            "has changed",
+        ),
+        (
             "HTTP/1.1 206 P\r\nContent-Range: bytes 4-9/10\r\nContent-Length: 18446744073709551615\r\n\r\n456789",
             "match bytes 4-9",
         ),
@@ -477,6 +481,18 @@ fn parts_of_the_rest_are_taken_one_after_the_other() {
         assert!(last.request.contains("Range: bytes=6-\r\n"), "{}", last.request);
         assert_eq!((last.result, fs::read_to_string(folder.output()).unwrap().as_str()), (Ok(4), "0123456789"));
     }
+}
+
+#[test]
+fn a_young_date_shows_another_version() {
+    let folder = Folder::new("young");
+    let (old, young) = ("Tue, 15 Nov 1994 12:00:00 GMT", "Tue, 15 Nov 1994 12:45:25 GMT");
+    let broken = format!("HTTP/1.1 200 OK\r\n{DAY}Last-Modified: {old}\r\nContent-Length: 10\r\n\r\n01234");
+    download(&folder.output(), true, &broken).result.unwrap_err();
+    let rest = "Content-Range: bytes 4-9/10\r\nContent-Length: 6\r\n\r\n456789";
+    let rest = format!("HTTP/1.1 206 P\r\n{DAY}Last-Modified: {young}\r\n{rest}");
+    let error = download(&folder.output(), true, &rest).result.unwrap_err();
+    assert!(error.contains("has changed"), "{error}");
 }
 
 /// The file has ten octets; five are here, and are sent again.

@@ -31,6 +31,10 @@ pub struct ResponseHead {
     /// Proves later, in an If-Range field, that the file is still the same: a strong entity tag, or a strong date (RFC
     /// 9110 section 8.8.2.2).
     pub validator: Option<String>,
+    /// The entity tag without the mark of weak ones: strong and weak tags that differ are those of two versions.
+    pub tag: Option<String>,
+    /// When the file was last changed, as the server writes it.
+    pub last_modified: Option<String>,
     /// Whether the server sends parts of files, if it says so (Accept-Ranges, RFC 9110 section 14.3).
     pub sends_parts: Option<bool>,
 }
@@ -39,6 +43,13 @@ impl ResponseHead {
     /// Returns whether another answer to the same request follows (RFC 9110 section 15.2).
     pub fn is_informational(&self) -> bool {
         (100..200).contains(&self.status) && self.status != 101
+    }
+
+    /// Returns whether the answer names another version than that of the validator `ours`. What is weak proves no
+    /// version to be the same, but shows that it is another one.
+    pub fn names_another(&self, ours: &str) -> bool {
+        let theirs = if ours.starts_with('"') { &self.tag } else { &self.last_modified };
+        theirs.as_ref().is_some_and(|theirs| theirs != ours)
     }
 }
 
@@ -71,6 +82,8 @@ pub fn parse_response_head(octets: &[u8]) -> Result<Option<(ResponseHead, usize)
         location: field(headers, "location").map(visible),
         content_range: field(headers, "content-range").and_then(|text| ContentRange::parse(&text)),
         validator: validator(headers),
+        tag: field(headers, "etag").map(|tag| tag.strip_prefix("W/").unwrap_or(&tag).to_owned()),
+        last_modified: field(headers, "last-modified"),
         sends_parts: field(headers, "accept-ranges").map(|units| units.to_ascii_lowercase().contains("bytes")),
     };
     Ok(Some((head, len)))
