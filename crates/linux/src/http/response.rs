@@ -53,6 +53,14 @@ impl ResponseHead {
     }
 }
 
+/// Returns how answers are parsed. Some servers write a space before the colon of a field, which does not belong to its
+/// name (RFC 9112 section 5.1); a request with such a space is refused.
+pub fn answer_syntax() -> httparse::ParserConfig {
+    let mut syntax = httparse::ParserConfig::default();
+    syntax.allow_spaces_after_header_name_in_responses(true);
+    syntax
+}
+
 /// Reads the head at the start of `octets` and returns it with its length. `None`: more octets are needed.
 ///
 /// # Errors
@@ -62,7 +70,7 @@ pub fn parse_response_head(octets: &[u8]) -> Result<Option<(ResponseHead, usize)
     let mut parsed = httparse::Response::new(&mut fields);
     #[cfg(test)]
     super::PARSED.set(super::PARSED.get() + 1);
-    let len = match parsed.parse(octets) {
+    let len = match answer_syntax().parse_response(&mut parsed, octets) {
         Ok(httparse::Status::Complete(len)) => len,
         Ok(httparse::Status::Partial) if octets.len() < ANSWER_HEAD_BYTES_MAX => return Ok(None),
         Ok(httparse::Status::Partial) => {
@@ -146,6 +154,7 @@ mod tests {
         assert_eq!(body("transfer-encoding: Chunked\r\n"), Ok(Body::Chunked));
         assert_eq!(body("Content-Length: 12\r\nTransfer-Encoding: chunked\r\n"), Ok(Body::Chunked));
         assert_eq!(body(""), Ok(Body::UntilClose));
+        assert_eq!(body("Content-Length : 12\r\n"), Ok(Body::Length(12)), "as embedded servers may write it");
     }
 
     #[test]
