@@ -196,7 +196,9 @@ pub(crate) fn check_prices(prices: &[(String, u32)], uplinks: &[Uplink]) -> Resu
 /// Makes the proxy look up names over the uplinks that are there at the time of each query.
 fn look_up_over_uplinks(proxy: &mut ProxyConfig, roster: &Shared) {
     let roster = Arc::clone(roster);
-    proxy.lookup = names::over_uplinks(Arc::clone(&proxy.lookup), move || lock(&roster).there());
+    proxy.lookup = names::over_uplinks(Arc::clone(&proxy.lookup), move || {
+        lock(&roster).there().map(|entry| entry.uplink.clone()).collect()
+    });
 }
 
 /// Logs what is `wrong` with uplinks, and what else runs on this host.

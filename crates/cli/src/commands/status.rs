@@ -17,6 +17,9 @@ use table::Sample;
 /// Time between the two samples from which rates are computed.
 const SPAN: Duration = Duration::from_secs(1);
 
+/// Samples of several daemons, each with its device.
+type Samples = Vec<(String, Sample)>;
+
 /// Shows the status once, as JSON, or repeatedly.
 pub fn status(arguments: &arguments::Status) -> Result<(), Failure> {
     let devices = match &arguments.device {
@@ -37,13 +40,14 @@ pub fn status(arguments: &arguments::Status) -> Result<(), Failure> {
         console::print(&format!("{:#}\n", json!({ "daemons": daemons })))?;
         return failed.map_or(Ok(()), Err);
     }
-    if arguments.watch {
-        if !std::io::stdout().is_terminal() {
-            return Err(Failure::Input("--watch needs a terminal: leave it out, or use --json".into()));
-        }
-        return screen::watch(&devices);
+    if arguments.watch && !std::io::stdout().is_terminal() {
+        return Err(Failure::Input("--watch needs a terminal: leave it out, or use --json".into()));
     }
-    let (before, failed) = each(&devices, |device| Ok((device.clone(), Sample::new(look(device)?))));
+    let (before, failed) = first_samples(&devices, look)?;
+    if arguments.watch {
+        screen::watch(before)?;
+        return failed.map_or(Ok(()), Err);
+    }
     pause(SPAN);
     let text = |(device, before): &(String, Sample)| Ok(table::describe(before, &Sample::new(look(device)?)));
     let (texts, failed_later) = each(&before, text);
@@ -61,6 +65,20 @@ fn each<D, T>(devices: &[D], look: impl Fn(&D) -> Result<T, Failure>) -> (Vec<T>
         }
     }
     (found, failed)
+}
+
+/// Returns the devices that answer, each with what it says, and the error of the first one that does not.
+///
+/// # Errors
+/// If none answers.
+fn first_samples(
+    devices: &[String],
+    look: impl Fn(&str) -> Result<Value, Failure>,
+) -> Result<(Samples, Option<Failure>), Failure> {
+    match each(devices, |device| Ok((device.clone(), Sample::new(look(device)?)))) {
+        (samples, Some(failure)) if samples.is_empty() => Err(failure),
+        found => Ok(found),
+    }
 }
 
 /// Returns the chosen daemon: the only one, unless `device` names one.
@@ -88,12 +106,28 @@ fn look(device: &str) -> Result<Value, Failure> {
     Ok(control::ask(device, &Request::Status)?)
 }
 
-fn samples(devices: &[String]) -> Result<Vec<Sample>, Failure> {
-    devices.iter().map(|device| Ok(Sample::new(look(device)?))).collect()
-}
-
 fn pause(span: Duration) {
     let span = rustix::event::Timespec { tv_sec: span.as_secs() as i64, tv_nsec: span.subsec_nanos().into() };
     // An interrupted pause does no harm: rates use the daemon's clock.
     let _ = rustix::event::poll(&mut [], Some(&span));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A relay may be another user's, and a daemon may be stopped.
+    #[test]
+    fn who_does_not_answer_hides_nobody_else() {
+        let devices = ["anabranch0", "anabranch98"].map(String::from);
+        let refusal = || Failure::Failed("only root may control it".into());
+        let (shown, failed) = first_samples(&devices, |device| match device {
+            "anabranch0" => Ok(json!({ "device": device })),
+            _ => Err(refusal()),
+        })
+        .unwrap();
+        assert_eq!(shown.iter().map(|(device, _)| device.as_str()).collect::<Vec<_>>(), ["anabranch0"]);
+        assert!(failed.is_some());
+        assert!(first_samples(&devices, |_| Err(refusal())).is_err());
+    }
 }

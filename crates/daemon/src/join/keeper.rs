@@ -17,6 +17,7 @@ use tracing::{debug, error, info, warn};
 use units::{Duration, Instant};
 
 use super::rates::Rates;
+use super::roster::Roster;
 use super::{ProxyHost, Shared};
 use crate::doctor::POINTER;
 use crate::lock;
@@ -306,12 +307,7 @@ impl Keeper {
     /// # Errors
     /// If the driver has ended.
     fn listen(&mut self) -> Result<()> {
-        let there: Vec<(String, Vec<IpAddr>)> = {
-            let roster = lock(&self.roster);
-            let there = roster.entries.iter().filter(|entry| entry.lost.is_none());
-            there.map(|entry| (entry.uplink.interface.clone(), entry.addresses.clone())).collect()
-        };
-        let (names, addresses): (Vec<String>, Vec<Vec<IpAddr>>) = there.into_iter().unzip();
+        let (names, addresses) = listened_to(&lock(&self.roster));
         let silences = self
             .remote
             .call(move |host, now| host.with_app_mut(|proxy, endpoint| proxy.silences(&addresses, endpoint, now)))?;
@@ -333,7 +329,7 @@ impl Keeper {
                 self.tell_silence(name, format!("{known} of {name}"), state, &rest, now);
             }
         }
-        // An uplink that is lost has been reported as such.
+        // An uplink that is lost has been reported as such, and nothing can be due over one that is never used.
         self.silent.retain(|(name, _), _| names.contains(name));
         Ok(())
     }
@@ -402,6 +398,11 @@ impl Keeper {
         debug!("other uplinks now carry data for the target bit rate");
         super::retier(Vec::new(), &self.roster, &self.remote)
     }
+}
+
+/// Returns the uplinks over which something may be due, with the engine's addresses of each.
+fn listened_to(roster: &Roster) -> (Vec<String>, Vec<Vec<IpAddr>>) {
+    roster.there().map(|entry| (entry.uplink.interface.clone(), entry.addresses.clone())).unzip()
 }
 
 /// Ends what runs over `addresses`, and starts to use those that may be used now.
@@ -537,7 +538,6 @@ mod tests {
     use linux::uplink::{EnginePath, Families, Surroundings, Way};
     use transport::{Endpoint, EndpointConfig};
 
-    use super::super::roster::Roster;
     use super::*;
     use crate::heard::Heard;
     use crate::proxy::choice::Tier;
@@ -637,6 +637,19 @@ mod tests {
             let has = host.with_app_mut(|_, endpoint| addresses.map(|ip| endpoint.has_local_address(ip)));
             assert_eq!(has, [false, true]);
         });
+    }
+
+    /// Where nothing is sent nothing is missed: such an uplink would count as one that others can use.
+    #[test]
+    fn nothing_is_due_over_uplinks_that_are_never_used_or_lost() {
+        let (roster, _) = roster();
+        let names = || listened_to(&lock(&roster)).0;
+        assert_eq!(names(), ["usb0", "usb1"]);
+        lock(&roster).set_tier("usb1", Tier::Never).unwrap();
+        assert_eq!(names(), ["usb0"]);
+        lock(&roster).set_tier("usb1", Tier::Backup).unwrap();
+        lock(&roster).lose("usb0", "is down".into());
+        assert_eq!(names(), ["usb1"]);
     }
 
     #[test]

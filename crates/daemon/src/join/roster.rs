@@ -312,9 +312,8 @@ impl Roster {
     }
 
     /// Returns the uplinks that are there and may be used.
-    pub fn there(&self) -> Vec<Uplink> {
-        let there = self.entries.iter().filter(|entry| entry.lost.is_none() && entry.tier != Tier::Never);
-        there.map(|entry| entry.uplink.clone()).collect()
+    pub fn there(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.lost.is_none() && entry.tier != Tier::Never)
     }
 
     /// Returns the position of the uplink with this interface.

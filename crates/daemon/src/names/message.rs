@@ -63,7 +63,7 @@ pub fn answer(octets: &[u8], id: u16, name: &str, family: Family) -> Option<Said
     // Addresses behind aliases (CNAME) have other owners; a recursive server only returns those that belong here.
     let address = |data: &RData<'_>| match data {
         RData::A(record) => Some(IpAddr::V4(Ipv4Addr::from(record.address))),
-        RData::AAAA(record) => Some(IpAddr::V6(Ipv6Addr::from(record.address))),
+        RData::AAAA(record) => Some(Ipv6Addr::from(record.address).to_canonical()),
         _ => None,
     };
     let addresses: Vec<_> = packet.answers.iter().filter_map(|record| address(&record.rdata)).collect();
@@ -113,6 +113,17 @@ mod tests {
             assert_eq!(without(RCODE::ServerFailure), Some(Said::CannotTell));
             assert_eq!(without(RCODE::Refused), Some(Said::CannotTell));
         }
+    }
+
+    /// The address is given as an IPv6 one (RFC 4291 section 2.5.5.2), but is reached with IPv4.
+    #[test]
+    fn an_ipv4_address_in_the_look_of_ipv6_is_one_of_ipv4() {
+        let asked = question(7, "a.example", Family::V6).unwrap();
+        let octets = answered(&asked, |packet| {
+            packet.answers[0].rdata = RData::AAAA(AAAA { address: 0xffff_c000_0201 });
+        });
+        let expected = Said::Addresses(vec![IpAddr::from([192, 0, 2, 1])]);
+        assert_eq!(answer(&octets, 7, "a.example", Family::V6), Some(expected));
     }
 
     #[test]

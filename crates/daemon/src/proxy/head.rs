@@ -4,7 +4,7 @@
 use std::fmt;
 
 pub use linux::http::ANSWER_HEAD_BYTES_MAX;
-use linux::http::{ANSWER_FIELDS_MAX as FIELDS_MAX, lacks_version, merged_length};
+use linux::http::{ANSWER_FIELDS_MAX as FIELDS_MAX, answer_syntax, lacks_version, merged_length};
 
 use super::framing::Framing;
 use super::target::Target;
@@ -230,7 +230,7 @@ fn request_body(version: u8, fields: &[httparse::Header<'_>]) -> Result<Framing,
 pub fn parse_answer(octets: &[u8], asked: Asked) -> Result<Option<(Answer, usize)>, &'static str> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut parsed = httparse::Response::new(&mut fields);
-    let len = match parsed.parse(octets) {
+    let len = match answer_syntax().parse_response(&mut parsed, octets) {
         Ok(httparse::Status::Complete(len)) => len,
         Ok(httparse::Status::Partial) if octets.len() < ANSWER_HEAD_BYTES_MAX => return Ok(None),
         Ok(httparse::Status::Partial) => return Err("its answer's head is longer than 256 KiB"),

@@ -20,7 +20,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use linux::http::ANSWER_FIELDS_MAX as FIELDS_MAX;
+use linux::http::{ANSWER_FIELDS_MAX as FIELDS_MAX, answer_syntax};
 use transport::Endpoint;
 use units::{Duration, Instant};
 
@@ -83,7 +83,7 @@ enum Says {
 fn read(question: &[u8], answer: &[u8]) -> Says {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut head = httparse::Response::new(&mut fields);
-    if !head.parse(answer).is_ok_and(|it| it.is_complete()) {
+    if !answer_syntax().parse_response(&mut head, answer).is_ok_and(|it| it.is_complete()) {
         return Says::Unclear;
     }
     let to = match head.code {
@@ -280,6 +280,7 @@ mod tests {
         assert_eq!(place(GET, b"HTTP/1.1 302 X\r\n\r\n"), None);
         assert_eq!(place(GET, b"SSH-2.0-x\r\n").as_deref(), Some("unclear"));
         assert_eq!(place(GET, b"HTTP/1.1 302 X\r\nLocation: http://a/").as_deref(), Some("unclear"));
+        assert_eq!(place(GET, b"HTTP/1.1 302 X\r\nLocation : http://a/\r\n\r\n").as_deref(), Some("a"));
         assert_eq!(place(GET, b"HTTP/1.1 302 X\r\nLocation: http://\xff/\r\n\r\n"), None);
         assert_eq!(place(b"", b"HTTP/1.1 302 X\r\nLocation: http://a/\r\n\r\n").as_deref(), Some("a"));
     }

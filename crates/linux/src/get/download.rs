@@ -31,6 +31,8 @@ const INFORMATIONAL_MAX: usize = 100;
 const NO_PARTS: &str = "the server does not send parts of files (ranges)";
 const UNNAMED: &str = "the server does not say which version it sends";
 const CHANGED: &str = "the file on the server has changed";
+/// Why a part cannot be used.
+const UNASKED: &str = "the server sends a different part than requested";
 
 /// Progress of a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +62,7 @@ pub struct Download<'a> {
     was_complete: bool,
     /// Why the complete file was sent instead of the rest, if it was.
     begun_anew: Option<&'static str>,
-    /// Octets of the complete file, as announced with a part of it.
+    /// Octets of the file up to the end of the part that the server sends, if it sends a part.
     promised_bytes: Option<u64>,
     /// Octets of the complete file, if the answer announces them.
     whole_bytes: Option<u64>,
@@ -276,33 +278,34 @@ impl<'a> Download<'a> {
             return self.end(Ok(()));
         }
         self.note_parts(head, resumption.as_ref().map(|(_, ours)| ours.as_str()));
-        let begun = match (head.status, head.content_range, resumption) {
-            (200, ..) => self.sink.restart(head.validator.as_deref(), len),
+        // What the server leaves out is known from earlier: a version has only one length, whatever its validator is.
+        let told = self.sink.whole_bytes();
+        let range = head.content_range.map(|it| ContentRange { complete_len: it.complete_len.or(told), ..it });
+        let begun = match (head.status, range, resumption) {
+            (200, ..) => {
+                self.whole_bytes = len;
+                self.sink.restart(head.validator.as_deref(), len)
+            }
             // The server ignores If-Range, and sends a part of a version that is not ours (RFC 9110 section 15.3.7.3).
-            (206, _, Some((_, ours))) if head.validator.as_ref().is_some_and(|theirs| are_of_two(theirs, &ours)) => {
-                return self.drop_kept();
-            }
-            // A version has only one length, whatever its validator is.
-            (206, Some(range), Some(_)) if is_of_another_length(range, self.sink.whole_bytes()) => {
-                return self.drop_kept();
-            }
+            (206, _, Some((_, ours))) if head.names_another(&ours) => return self.drop_kept(CHANGED),
+            (206, Some(range), Some(_)) if is_of_another_length(range, told) => return self.drop_kept(CHANGED),
             // Octets with no definite position must not be added to what was kept.
-            (206, Some(range), Some(_)) if range.reaches_end() && is_false(range, head.body) => {
-                let (ContentRange { first, last, .. }, whole) = (range, range.complete_len.unwrap_or_default());
-                let why = format!("the server sends a length that does not match {first}-{last} of {whole} bytes");
-                return self.fail_part(&why);
+            (206, Some(range), Some(_)) if is_false(range, head.body) => {
+                let ContentRange { first, last, .. } = range;
+                return self.drop_kept(&format!("the server sends a length that does not match bytes {first}-{last}"));
             }
-            (206, Some(range), Some((at, _))) if range.first == at && range.reaches_end() => {
+            // A server may send less than was asked for (RFC 9110 section 15.3.7), but what ends with the octet that is
+            // here brings a download no further.
+            (206, Some(range), Some((at, _))) if range.first == at && (range.last > at || range.reaches_end()) => {
                 self.resumed_bytes = at;
                 self.was_complete = self.sink.is_complete();
-                self.promised_bytes = range.complete_len;
+                (self.promised_bytes, self.whole_bytes) = (Some(range.last + 1), range.complete_len);
                 self.sink.go_on()
             }
-            (206, ..) => return self.fail_part("the server sends a different part than requested"),
-            (416, _, Some(_)) => {
-                // The server ignores If-Range and has less than we have: what we kept is useless.
-                return self.drop_kept();
-            }
+            (206, _, Some(_)) => return self.drop_kept(UNASKED),
+            (206, ..) => return self.fail(UNASKED),
+            // The server ignores If-Range and has less than we have: what we kept is useless.
+            (416, _, Some(_)) => return self.drop_kept(CHANGED),
             _ => {
                 let elsewhere = self.elsewhere(head);
                 return self.fail(format!("the server answers {} {}{elsewhere}", head.status, head.reason));
@@ -316,7 +319,6 @@ impl<'a> Download<'a> {
             Body::Chunked => Remaining::Chunks(Chunked::default()),
             Body::UntilClose => Remaining::UntilClose,
         };
-        self.whole_bytes = self.promised_bytes.or(len);
         self.phase = Phase::Body(remaining);
         self.take_body(rest);
     }
@@ -365,23 +367,15 @@ impl<'a> Download<'a> {
         self.sink.is_complete() && ours == head.validator && has_length
     }
 
-    /// Fails because of a part that was not asked for. A complete file is not asked about again: this server would never
-    /// answer well.
-    fn fail_part(&mut self, why: &str) {
-        if self.sink.is_complete() {
-            self.sink.drop_kept();
-        }
-        self.fail(why);
-    }
-
-    /// Drops what was kept, because the server has another version.
-    fn drop_kept(&mut self) {
+    /// Fails, and drops what was kept: from this server it would never be continued.
+    fn drop_kept(&mut self, why: &str) {
         let could = self.sink.drop_kept();
-        self.fail(match self.sink.is_complete() {
-            true if could => "the file on the server has changed: the next attempt begins anew",
-            true => "the file on the server has changed, and the one here is read-only: remove it, or make it writable",
-            false => "the file on the server has changed: the kept part of the old one was dropped",
-        });
+        let then = match self.sink.is_complete() {
+            true if could => ": the next attempt begins anew",
+            true => ", and the file here is read-only: remove it, or make it writable",
+            false => ": the kept part was dropped, and the next attempt begins anew",
+        };
+        self.fail(format!("{why}{then}"));
     }
 
     fn take_body(&mut self, octets: &[u8]) {
@@ -411,11 +405,7 @@ impl<'a> Download<'a> {
                 Ok(false)
             }
         };
-        let total_bytes = match remaining {
-            Remaining::Octets(left) => Some(*left),
-            Remaining::Chunks(_) | Remaining::UntilClose => None,
-        };
-        self.note_written(written, total_bytes);
+        self.note_written(written);
         match complete {
             Ok(_) if is_too_long => self.fail(self.broken_off("the server sends more than it announced,")),
             Ok(true) => self.complete(),
@@ -424,20 +414,22 @@ impl<'a> Download<'a> {
         }
     }
 
-    fn note_written(&mut self, written: io::Result<u64>, left_bytes: Option<u64>) {
+    fn note_written(&mut self, written: io::Result<u64>) {
         match written {
             Ok(bytes) => self.bytes += bytes,
             Err(error) => return self.end(Err(self.sink.failure(error, self.whole_bytes))),
         }
-        let bytes = self.resumed_bytes + self.bytes;
-        (self.observe)(Progress { bytes, total_bytes: left_bytes.map(|left| bytes.saturating_add(left)) });
+        (self.observe)(Progress { bytes: self.resumed_bytes + self.bytes, total_bytes: self.whole_bytes });
     }
 
     /// Handles the end of the body.
     fn complete(&mut self) {
-        match self.promised_bytes.filter(|promised| *promised != self.resumed_bytes + self.bytes) {
-            Some(_) => self.fail(self.broken_off("the answer ended")),
-            None => self.phase = Phase::Closing,
+        let bytes = Some(self.resumed_bytes + self.bytes);
+        match self.promised_bytes {
+            Some(_) if self.promised_bytes != bytes => self.fail(self.broken_off("the answer ended")),
+            // Continuing asks for what follows.
+            Some(_) if self.whole_bytes != bytes => self.fail(self.broken_off("the part that the server sent ended")),
+            _ => self.phase = Phase::Closing,
         }
     }
 
@@ -618,7 +610,7 @@ impl App for Download<'_> {
 
 /// Returns whether a part belongs to a file of another length than the one announced before.
 fn is_of_another_length(range: ContentRange, told: Option<u64>) -> bool {
-    range.complete_len.zip(told).is_some_and(|(theirs, ours)| theirs != ours)
+    told.is_some_and(|told| range.complete_len != Some(told) || range.last >= told)
 }
 
 /// Returns whether the length of a body differs from that of the part which it claims to be.
@@ -633,9 +625,4 @@ fn fitting<'a>(octets: &'a [u8], room: &mut Option<u64>, is_too_long: &mut bool)
     *room -= len as u64;
     *is_too_long |= len < octets.len();
     &octets[..len]
-}
-
-/// Returns whether two validators of one kind, both tags or both dates, belong to different versions.
-fn are_of_two(theirs: &str, ours: &str) -> bool {
-    theirs != ours && theirs.starts_with('"') == ours.starts_with('"')
 }

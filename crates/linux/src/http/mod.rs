@@ -18,7 +18,7 @@ pub use conditional::{Conditions, Judgement, Validators};
 pub use growing_head::{GrowingHead, Pace};
 pub use range::{ContentRange, Range, RangeError};
 pub use request::{Method, Refusal, Request, lacks_version, parse_request};
-pub use response::{Body, ResponseHead, merged_length, parse_response_head};
+pub use response::{Body, ResponseHead, answer_syntax, merged_length, parse_response_head};
 pub use target::{content_type, decode_path, encode_path, with_slash};
 pub use url::Url;
 

@@ -31,6 +31,10 @@ pub struct ResponseHead {
     /// Proves later, in an If-Range field, that the file is still the same: a strong entity tag, or a strong date (RFC
     /// 9110 section 8.8.2.2).
     pub validator: Option<String>,
+    /// The entity tag without the mark of weak ones: strong and weak tags that differ are those of two versions.
+    pub tag: Option<String>,
+    /// When the file was last changed, as the server writes it.
+    pub last_modified: Option<String>,
     /// Whether the server sends parts of files, if it says so (Accept-Ranges, RFC 9110 section 14.3).
     pub sends_parts: Option<bool>,
 }
@@ -40,6 +44,21 @@ impl ResponseHead {
     pub fn is_informational(&self) -> bool {
         (100..200).contains(&self.status) && self.status != 101
     }
+
+    /// Returns whether the answer names another version than that of the validator `ours`. What is weak proves no
+    /// version to be the same, but shows that it is another one.
+    pub fn names_another(&self, ours: &str) -> bool {
+        let theirs = if ours.starts_with('"') { &self.tag } else { &self.last_modified };
+        theirs.as_ref().is_some_and(|theirs| theirs != ours)
+    }
+}
+
+/// Returns how answers are parsed. Some servers write a space before the colon of a field, which does not belong to its
+/// name (RFC 9112 section 5.1); a request with such a space is refused.
+pub fn answer_syntax() -> httparse::ParserConfig {
+    let mut syntax = httparse::ParserConfig::default();
+    syntax.allow_spaces_after_header_name_in_responses(true);
+    syntax
 }
 
 /// Reads the head at the start of `octets` and returns it with its length. `None`: more octets are needed.
@@ -51,7 +70,7 @@ pub fn parse_response_head(octets: &[u8]) -> Result<Option<(ResponseHead, usize)
     let mut parsed = httparse::Response::new(&mut fields);
     #[cfg(test)]
     super::PARSED.set(super::PARSED.get() + 1);
-    let len = match parsed.parse(octets) {
+    let len = match answer_syntax().parse_response(&mut parsed, octets) {
         Ok(httparse::Status::Complete(len)) => len,
         Ok(httparse::Status::Partial) if octets.len() < ANSWER_HEAD_BYTES_MAX => return Ok(None),
         Ok(httparse::Status::Partial) => {
@@ -71,6 +90,8 @@ pub fn parse_response_head(octets: &[u8]) -> Result<Option<(ResponseHead, usize)
         location: field(headers, "location").map(visible),
         content_range: field(headers, "content-range").and_then(|text| ContentRange::parse(&text)),
         validator: validator(headers),
+        tag: field(headers, "etag").map(|tag| tag.strip_prefix("W/").unwrap_or(&tag).to_owned()),
+        last_modified: field(headers, "last-modified"),
         sends_parts: field(headers, "accept-ranges").map(|units| units.to_ascii_lowercase().contains("bytes")),
     };
     Ok(Some((head, len)))
@@ -133,6 +154,7 @@ mod tests {
         assert_eq!(body("transfer-encoding: Chunked\r\n"), Ok(Body::Chunked));
         assert_eq!(body("Content-Length: 12\r\nTransfer-Encoding: chunked\r\n"), Ok(Body::Chunked));
         assert_eq!(body(""), Ok(Body::UntilClose));
+        assert_eq!(body("Content-Length : 12\r\n"), Ok(Body::Length(12)), "as embedded servers may write it");
     }
 
     #[test]

@@ -197,7 +197,7 @@ pub fn own_networks() -> Result<Vec<Network>> {
 }
 
 /// Returns the addresses by which devices on adjacent networks reach this one, likeliest first: of all interfaces except
-/// `except` and our own. Those of bridges come late, those without a carrier last, and otherwise IPv4 comes first.
+/// `except` and our own. IPv4 comes before IPv6, in each of them bridges after all others, and what has no carrier last.
 ///
 /// # Errors
 /// If `ip` is missing or fails.
@@ -211,16 +211,17 @@ pub(super) fn reachable_among(interfaces: &[Value], except: &str) -> Vec<IpAddr>
         text(interface, "ifname")
             .is_some_and(|name| name != except && !lent::is_device(interface) && refuse_kind(name, interface).is_ok())
     };
-    let near: Vec<&Value> = interfaces.iter().filter(is_near).collect();
-    let of = |(rank, family): (u8, &'static str)| {
-        let ranked = near.iter().filter(move |interface| {
-            let (is_down, is_bridge) = (!is_running_now(interface), is_bridge(interface));
-            2 * u8::from(is_down) + u8::from(is_bridge) == rank
-        });
-        ranked.filter_map(move |interface| usable_address(interface, family)).map(|network| network.address)
+    let near = interfaces.iter().filter(is_near);
+    let of = |interface: &Value| {
+        let ranked = |family| {
+            let address = usable_address(interface, family)?.address;
+            Some(((!is_running_now(interface), address.is_ipv6(), is_bridge(interface)), address))
+        };
+        ["inet", "inet6"].into_iter().filter_map(ranked).collect::<Vec<_>>()
     };
-    let ranks = (0..4).flat_map(|rank| [(rank, "inet"), (rank, "inet6")]);
-    ranks.flat_map(of).collect()
+    let mut found: Vec<_> = near.flat_map(of).collect();
+    found.sort_by_key(|(rank, _)| *rank);
+    found.into_iter().map(|(_, address)| address).collect()
 }
 
 /// Returns the interface over which the kernel sends what goes to `address` without being bound to one, if any.

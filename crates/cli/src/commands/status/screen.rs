@@ -16,6 +16,7 @@ use ratatui::{DefaultTerminal, Frame};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use super::Samples;
 use super::table::{self, Row, Sample};
 use crate::failure::Failure;
 
@@ -42,14 +43,15 @@ struct View {
     courses: BTreeMap<String, VecDeque<u64>>,
 }
 
-/// Shows the daemons until q, Esc, Ctrl-C or a signal, until the terminal disappears, or until one of them has ended.
-pub fn watch(devices: &[String]) -> Result<(), Failure> {
-    let mut before = super::samples(devices)?;
+/// Shows the daemons, beginning with these samples, until q, Esc, Ctrl-C or a signal, until the terminal disappears, or
+/// until one of them has ended.
+pub fn watch(samples: Samples) -> Result<(), Failure> {
+    let (devices, mut before): (Vec<String>, Vec<Sample>) = samples.into_iter().unzip();
     let mut views: Vec<View> = before.iter().map(View::new).collect();
     let stop = Stop::on_signals()?;
     let keys = Keys::open()?;
     let mut terminal = ratatui::try_init()?;
-    let shown = show(devices, &mut before, &mut views, &mut terminal, (&stop, &keys));
+    let shown = show(&devices, &mut before, &mut views, &mut terminal, (&stop, &keys));
     ratatui::restore();
     shown
 }

@@ -53,6 +53,19 @@ fn what_may_be_passed_on_a_number_of_times_is() {
     assert!(head_of(&forwarded(&ask("GET", "Max-Forwards: 0\r\n"))).contains("\r\nMax-Forwards: 0\r\n"));
 }
 
+/// RFC 9112 section 5.1.
+#[test]
+fn a_space_before_a_colon_is_removed_from_an_answer_and_refused_in_a_request() {
+    let text = "HTTP/1.1 200 OK\r\nContent-Type : text/html\r\nContent-Length \t: 4\r\n\r\n";
+    let (answer, _) = parse_answer(text.as_bytes(), ASKED).unwrap().unwrap();
+    assert_eq!(answer.body, Framing::Length(4));
+    let head = String::from_utf8(answer.head).unwrap();
+    assert!(head.contains("\r\nContent-Type: text/html\r\nContent-Length: 4\r\n"), "{head}");
+    assert_eq!(status("GET http://h/ HTTP/1.1\r\nContent-Length : 4\r\n\r\n"), 400);
+    // A continued line is neither.
+    assert!(parse_answer(b"HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n", ASKED).is_err());
+}
+
 #[test]
 fn paths_are_completed() {
     let line = |text: &str| head_of(&forwarded(text)).lines().next().unwrap().to_owned();
