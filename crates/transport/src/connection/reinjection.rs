@@ -80,9 +80,11 @@ impl Reinjection {
 
     /// Removes the next `len` octets, which have been handed to a subflow.
     pub(super) fn take(&mut self, len: u64) {
+        let second = self.ranges.iter().nth(1).map(|second| second.start);
         if let Some(front) = self.ranges.front_mut() {
             front.start += len;
-            if front.start.at_or_after(front.end) {
+            // The second one reaches farther, so it contains what is left of the first.
+            if front.start.at_or_after(front.end) || second.is_some_and(|start| start.before_or_at(front.start)) {
                 self.ranges.pop_front();
             }
         }
@@ -314,14 +316,19 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is added stays until it is acknowledged, and ranges ascend by both their ends.
+        /// Whatever is added stays until it is acknowledged or taken, and ranges ascend by both their ends.
         #[test]
-        fn nothing_is_lost(steps in proptest::collection::vec((0..200_u64, 0..60_u64, 0..4_u16), 1..60)) {
+        fn nothing_is_lost(steps in proptest::collection::vec((0..200_u64, 0..60_u64, 0..5_u16), 1..60)) {
             let (mut reinjection, mut wanted) = (Reinjection::default(), [false; 300]);
             for (start, len, avoid) in steps {
+                let mut taken = 0..0;
                 if avoid == 0 {
                     reinjection.acknowledge(Dsn(start));
                     wanted[..start as usize].fill(false);
+                } else if avoid == 4 {
+                    let (first, most) = reinjection.next().map_or((0, 0), |(first, most)| (first.0, most));
+                    reinjection.take(len.min(most));
+                    taken = first as usize..(first + len.min(most)) as usize;
                 } else {
                     reinjection.push(Dsn(start), Dsn(start + len), Some(SubflowId(avoid)), CAUSE);
                     wanted[start as usize..(start + len) as usize].fill(true);
@@ -331,6 +338,8 @@ mod tests {
                 prop_assert!(pairs.all(|(one, next)| one.start.before(next.start) && one.end.before(next.end)));
                 let mut scheduled = [false; 300];
                 ranges.iter().for_each(|range| scheduled[range.start.0 as usize..range.end.0 as usize].fill(true));
+                // Of what was taken, another range may want a part.
+                wanted[taken.clone()].copy_from_slice(&scheduled[taken]);
                 prop_assert_eq!(scheduled, wanted);
             }
         }
