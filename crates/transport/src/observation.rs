@@ -195,7 +195,8 @@ pub enum CongestionCause {
     RetransmissionTimeout,
     /// Everything outstanding when the repair began is acknowledged.
     Repaired,
-    /// Nothing had been lost (RFC 3522): the reduction is undone, unless a mark is echoed too (RFC 4015).
+    /// Nothing had been lost (RFC 3522): the reduction is undone, unless a mark is echoed too (RFC 4015). A time-out
+    /// during a recovery leads back to that recovery.
     Spurious,
     /// Window or threshold moved past the other.
     Threshold,

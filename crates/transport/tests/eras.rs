@@ -1,8 +1,8 @@
 //! Effects of each switch of `ConnectionConfig::era` on the wire.
 
-use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
 use transport::era::{Binding, Era, PartialAcks, RecoveryEnd, RepairTimer, RtoFloor};
+use transport::{ConnectionConfig, SettingsChange};
 use units::Duration;
 
 use crate::pair::{self, Pair, Side};
@@ -287,6 +287,36 @@ fn a_send_buffer_grows_with_the_windows() {
         script.run_until(200);
         script.inject("A 1 ack 10001");
         assert_eq!(capacity(&script), then);
+    }
+}
+
+/// The buffer keeps its size when the subflow with the wide window has ended, also when a setting changes that has
+/// nothing to do with it.
+#[test]
+fn a_send_buffer_that_has_grown_does_not_shrink() {
+    let (mut pair, config) = two_paths(Era { binding: Binding::Autotuned, ..Era::default() });
+    let (client, server) = pair.establish(config);
+    pair.run_for(Duration::from_secs(2));
+    let mut written = 0;
+    for _ in 0..10 {
+        let wanted = pair.client.send_capacity(client).min(100_000);
+        written += pair.client.send(client, pair::pattern(written, wanted as u32), pair.now).unwrap() as u64;
+        pair.run_for(Duration::from_millis(50));
+        while let Ok(transport::Received::Data(_)) = pair.server.recv(server, usize::MAX, pair.now) {}
+    }
+    pair.run_for(Duration::from_secs(2));
+    let wide = |subflow: &transport::SubflowStats| subflow.cwnd_bytes;
+    let widest = pair.client.stats(client).unwrap().subflows.iter().max_by_key(|subflow| wide(subflow)).unwrap().id;
+    pair.client.remove_subflow(client, widest, pair.now).unwrap();
+    // It is gone after TIME-WAIT.
+    pair.run_for(Duration::from_secs(100));
+    let grown = pair.client.send_capacity(client);
+    assert!(grown > 100_000, "{grown}");
+    for (send_buffer_bytes, then) in [(None, grown), (Some(100_000), 100_000)] {
+        let keep_alive = Some(Some(Duration::from_secs(60)));
+        let change = SettingsChange { keep_alive, send_buffer_bytes, ..SettingsChange::default() };
+        pair.client.change(client, &change, pair.now).unwrap();
+        assert_eq!(pair.client.send_capacity(client), then, "of {grown}");
     }
 }
 

@@ -66,6 +66,15 @@ impl World {
         segment
     }
 
+    /// The destination acknowledges `octets` of the relay's leg. Data of another subflow are missing before them.
+    fn take(&mut self, octets: u32) {
+        let mut taken = ack(Side::Destination, &self.seen);
+        taken.ack = self.seen.data.first().map_or(taken.ack, |first| first.seq) + octets;
+        taken.window = u16::MAX;
+        taken.options.mptcp.push(MptcpOption::Dss(Dss { data_ack: Some(DataSeq::Short(DSN)), ..Dss::default() }));
+        self.hear(Side::Destination, taken);
+    }
+
     /// The destination acknowledges all that it has, at both levels.
     fn take_all(&mut self) {
         let mut taken = ack(Side::Destination, &self.seen);
@@ -150,6 +159,34 @@ fn a_full_relay_answers_probes_of_its_window() {
     world.hear(Side::Source, world.data(end, PIECE));
     let passed_on: usize = world.seen.data.iter().map(|segment| segment.payload.len()).sum();
     assert_eq!(passed_on, PIECE.into(), "what was refused comes through, and nothing twice");
+}
+
+/// RFC 9293 section 3.8.6.2.2: the destination takes what the relay holds, but lacks data of another subflow, so its
+/// DATA_ACK and window stay. The source is told that there is room again, and of little room only once it is worth it.
+#[test]
+fn a_relay_that_was_full_tells_that_it_has_room_again() {
+    const SEGMENTS: u32 = 100;
+    let mut world = World::new(u64::from(SEGMENTS * u32::from(PIECE)));
+    world.take(0);
+    for n in 0..SEGMENTS {
+        world.hear(Side::Source, world.data(n * u32::from(PIECE), PIECE));
+    }
+    world.wait(Duration::from_millis(1));
+    assert_eq!((world.acknowledged(), world.answer().window), (FIRST + SEGMENTS * u32::from(PIECE), 0));
+    let mut told = Vec::new();
+    for taken in (2..=SEGMENTS).step_by(2) {
+        let before = world.seen.latest[index(Side::Source)].take();
+        world.take(taken * u32::from(PIECE));
+        world.wait(Duration::from_millis(1));
+        match &world.seen.latest[index(Side::Source)] {
+            Some(answer) => told.push((taken, u32::from(answer.window))),
+            None => world.seen.latest[index(Side::Source)] = before,
+        }
+    }
+    assert_eq!(world.stored_bytes(), 0);
+    // Sixteen times 516 octets, all but the DSS of the least MSS. The source does not use this window, so it hears no
+    // more.
+    assert_eq!(told, [(10, 10 * u32::from(PIECE))]);
 }
 
 /// Data that are dropped bring an ACK of data in the other direction.

@@ -227,6 +227,64 @@ fn after_an_undone_time_out_duplicate_acks_begin_a_repair() {
     assert_eq!(hear("A 1 ack 989 ts 5004 0")[0], "A 989+988 ack 1");
 }
 
+/// RFC 3522 and RFC 8985 section 6.2: four segments are overtaken, and the originals arrive when only two of them have
+/// been sent again. The ACK of the first original undoes the recovery, and does not begin another one for the others,
+/// which may be as late.
+#[test]
+fn an_undone_recovery_stays_undone() {
+    for late_by in [5, 40] {
+        let (mut script, original) = overtaken("A 1 ack 1 sack 3953-6917 ts 5001 0");
+        assert_eq!(script.drain(), ["A 1+988 ack 1", "A 989+988 ack 1"], "3 and 4 wait");
+        assert_eq!((script.stats().congestion_events, script.stats().ssthresh_bytes), (1, 4940));
+        script.run_until(200 + late_by);
+        let mut hear =
+            |text: &str| script.inject_with(text, |ack| ack.options.timestamps.as_mut().unwrap().echo = original);
+        hear("A 1 ack 989 sack 3953-6917 ts 5002 0");
+        hear("A 1 ack 3953 sack 3953-6917 ts 5003 0");
+        let stats = script.stats();
+        assert_eq!(
+            (stats.congestion_events, stats.ssthresh_bytes, stats.in_recovery),
+            (1, u64::MAX, false),
+            "{late_by}"
+        );
+    }
+}
+
+/// Of three lost segments two have been sent again, and are slow. The time-out for the first was needless, the recovery
+/// was not: it goes on, without a third reduction for the same window.
+#[test]
+fn a_needless_time_out_leads_back_to_its_recovery() {
+    let (mut script, _) = overtaken("A 1 ack 1 sack 2965-6917 ts 5001 0");
+    let repair = script.expect("A 1+988 ack 1").options.timestamps.unwrap().value;
+    assert_eq!(script.drain(), ["A 989+988 ack 1"], "3 waits");
+    while script.stats().timeouts == 0 {
+        script.run_for(10);
+    }
+    assert_eq!(script.drain(), ["A 1+988 ack 1"]);
+    let hear = |script: &mut Script, text: &str| {
+        script.inject_with(text, |ack| ack.options.timestamps.as_mut().unwrap().echo = repair);
+    };
+    hear(&mut script, "A 1 ack 989 sack 2965-6917 ts 5002 0");
+    let stats = script.stats();
+    assert_eq!((stats.congestion_events, stats.ssthresh_bytes, stats.in_recovery), (2, 4940, true));
+    assert!(script.drain().contains(&"A 1977+988 ack 1".into()), "3 is repaired");
+    hear(&mut script, "A 1 ack 9881 ts 5003 0");
+    let stats = script.stats();
+    assert_eq!((stats.congestion_events, stats.ssthresh_bytes, stats.in_recovery), (2, 4940, false));
+}
+
+/// Sends ten segments, of which the peer answers some with `sacks` after 100 ms. Returns the originals' timestamp.
+fn overtaken(sacks: &str) -> (Script, u32) {
+    let config = ConnectionConfig { timestamps: true, congestion: ControllerSpec::named("newreno"), ..config() };
+    let mut script = Script::established(config, "mss 1000 sackok ts 5000 0");
+    script.send(30_000);
+    let original = script.expect("A 1+988 ack 1").options.timestamps.unwrap().value;
+    assert_eq!(script.drain().len(), 9);
+    script.run_until(200);
+    script.inject(sacks);
+    (script, original)
+}
+
 /// RFC 4015 section 3.4: the ACK that shows it may cover a whole window, but releases no more than an initial one, and
 /// as an ACK of slow start one segment more (RFC 3465 section 2.3). Slow start leads back to the window before.
 #[test]

@@ -65,7 +65,9 @@ impl Connection {
     }
 
     fn adopt(&mut self, config: Arc<ConnectionConfig>, host: &mut Host, now: Instant) {
-        self.sender.buffer.set_limit(config.first_send_buffer_bytes());
+        // An autotuned buffer never shrinks.
+        let send_buffer_bytes = self.sender.buffer.limit().max(config.first_send_buffer_bytes());
+        self.sender.buffer.set_limit(send_buffer_bytes.min(config.send_buffer_bytes));
         self.receiver.stream.set_limit(config.receive_buffer_bytes);
         self.subflows.iter_mut().for_each(|subflow| subflow.tcb.adopt(&config, now));
         self.receive_buffer_max_bytes = self.receive_buffer_max_bytes.max(config.receive_buffer_bytes);

@@ -38,6 +38,8 @@ pub(super) struct Leg {
     admitted: bool,
     /// ACKs that repeat the last new acknowledgement of the subflow.
     repeats: Repeats,
+    /// Right edge of the window that the host was last told.
+    told_edge: SeqNr,
 }
 
 /// ACKs without data that differ only in connection-level content.
@@ -88,16 +90,29 @@ impl Leg {
             congestion,
             admitted: false,
             repeats: Repeats { ack: SeqNr(0), count: 0, latest: Instant::ZERO },
+            told_edge: SeqNr(0),
         }
     }
 
     /// Records an outgoing segment.
     pub(super) fn note_sent(&mut self, segment: &Segment, now: Instant) {
+        if !self.tcb.is_unread(segment) {
+            self.told_edge = segment.ack + (u32::from(segment.window) << self.tcb.rcv_wscale());
+        }
         if segment.ack != self.repeats.ack {
             self.repeats = Repeats { ack: segment.ack, count: 0, latest: now };
         } else if segment.payload.is_empty() {
             self.repeats = Repeats { count: self.repeats.count + 1, latest: now, ..self.repeats };
         }
+    }
+
+    /// Whether the host was told a window below `enough` octets, and a segment with `receive_window` would open it by
+    /// `enough` octets or more (RFC 9293 section 3.8.6.2.2).
+    pub(super) fn opens(&self, receive_window: u32, enough: u64) -> bool {
+        let (scale, next) = (self.tcb.rcv_wscale(), self.tcb.next_expected());
+        let told = if self.told_edge.after(next) { self.told_edge.since(next) } else { 0 };
+        let window = (receive_window >> scale).min(0xffff) << scale;
+        u64::from(told) < enough && u64::from(window.saturating_sub(told)) >= enough
     }
 
     /// When another ACK that repeats the last one may leave: not while it could be a third duplicate, for peers that

@@ -451,17 +451,20 @@ impl Splice {
     }
 
     /// Passes the DATA_ACK and window of the host at `of` to the other: at once if the change is large, soon if it is
-    /// small, and with every segment that leaves anyway. A closed leg sends nothing more.
+    /// small, and with every segment that leaves anyway. Memory that is free again opens the window without any
+    /// change at that host. A closed leg sends nothing more.
     fn spread_news(&mut self, of: Side, now: Instant) {
+        let window = self.receive_window(of.opposite());
         let flow = &mut self.flows[of];
         let can_tell = |leg: &&mut Leg| self.stage == Stage::Joined && leg.tcb.state != State::Closed;
         let Some(leg) = self.legs[of.opposite()].as_mut().filter(can_tell) else { return };
-        let untold = flow.untold_bytes();
+        let (untold, much) = (flow.untold_bytes(), NEWS_SEGMENTS * u64::from(leg.tcb.payload_max()));
+        let opens = !flow.ended && leg.opens(window, much.min(self.config.buffer_bytes / 2));
         let is_end = flow.fin.is_some() && untold > 0;
-        let is_much = untold >= NEWS_SEGMENTS * u64::from(leg.tcb.payload_max());
+        let is_much = untold >= much || opens;
         if is_end || is_much && may_tell_at(&self.config, leg) <= now {
             leg.tcb.demand_ack();
-        } else if untold > 0 && flow.news_at == Instant::FAR_FUTURE {
+        } else if (untold > 0 || opens) && flow.news_at == Instant::FAR_FUTURE {
             flow.news_at = now + leg.news_delay();
         }
     }

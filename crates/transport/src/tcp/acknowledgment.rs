@@ -7,6 +7,7 @@ use wire::{Flags, SackBlock, Segment};
 use super::probing::DeliveredSizes;
 use super::rack::RackContext;
 use super::scoreboard::{Delivered, Sent};
+use super::timestamp::ECHO_ERROR;
 use super::window::Phase;
 use super::{Due, Eifel, Persist, Tcb, Timer};
 use crate::congestion::CongestionSignal;
@@ -245,7 +246,7 @@ impl Tcb {
         self.snd_una = segment.ack;
         self.counters.acked_bytes += outcome.acked_payload_bytes;
         self.drag_marks();
-        self.detect_spurious(segment, acked_bytes);
+        self.detect_spurious(segment, acked_bytes, now);
         self.path_mtu.on_advance(segment.ack);
         outcome.revived = core::mem::take(&mut self.timeouts) > 0;
         outcome.idle = core::mem::take(&mut self.idle.before_data);
@@ -288,7 +289,7 @@ impl Tcb {
     /// The Eifel detection algorithm (RFC 3522): if the ACK answers the original, nothing had been lost. So does one
     /// that comes after a time-out but before any retransmission, whether or not it has a timestamp. If it also echoes
     /// a mark, there is congestion nevertheless, and the window stays reduced (RFC 4015 section 3.4).
-    fn detect_spurious(&mut self, segment: &Segment, acked_bytes: u64) {
+    fn detect_spurious(&mut self, segment: &Segment, acked_bytes: u64, now: Instant) {
         let echo = self.echo_of(segment);
         let answers_original = match (self.eifel, echo) {
             (Eifel::Stamped(stamp), Some(echo)) => precedes(echo, stamp),
@@ -300,14 +301,23 @@ impl Tcb {
             return;
         }
         self.board.unmark_lost();
+        if let Some(rtt) = self.echoed_rtt(segment, now).filter(|_| matches!(self.window.phase(), Phase::Recovery(_))) {
+            // Else this very ACK would show the loss of data that were overtaken with the original.
+            self.rack.on_late_original(rtt + ECHO_ERROR);
+        }
         // The ACK answers the duplicates that were counted.
         self.reno_sacked = 0;
         if self.echoes_mark(segment) {
             self.window.settle();
         } else {
             self.window.undo(self.in_flight(), acked_bytes, self.initial_window_segments());
-            // There was no reduction, so duplicate ACKs and marks count at once: later segments may be lost all the same.
-            self.recover = self.snd_una - 1;
+            self.recover = match self.window.phase() {
+                // There was no reduction, so duplicate ACKs and marks count at once: later segments may be lost all
+                // the same.
+                Phase::Open => self.snd_una - 1,
+                // Only the time-out was needless.
+                Phase::Reduced(point) | Phase::Recovery(point) | Phase::Loss(point) => point,
+            };
         }
         self.tell_congestion(Some(CongestionCause::Spurious));
     }

@@ -71,6 +71,13 @@ impl Rack {
         }
     }
 
+    /// A segment had been sent again, but its original arrived, `rtt` after it was sent: performs the parts of steps 2
+    /// and 3 that [`Self::on_delivered`] leaves out for a segment sent again.
+    pub(super) fn on_late_original(&mut self, rtt: Duration) {
+        self.rtt = rtt;
+        self.reordering_seen = true;
+    }
+
     /// Performs steps 1 and 2 for segments that were sent once and not overtaken. `newest` was sent last: it would have
     /// replaced the state that each earlier segment left.
     #[inline]

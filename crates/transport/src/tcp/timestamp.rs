@@ -11,6 +11,8 @@ pub(super) const OPTION_LEN: u32 = 12;
 
 /// One tick of our clock: a millisecond (RFC 7323 section 5.4 asks for 1 ms to 1 s).
 const TICK_NANOS: u64 = 1_000_000;
+/// By how much a time since a tick may be too small.
+pub(super) const ECHO_ERROR: Duration = Duration::from_nanos(TICK_NANOS);
 
 /// A timestamp older than this proves nothing (RFC 7323 section 5.5).
 const PAWS_IDLE: Duration = Duration::from_secs(24 * 24 * 3600);
@@ -70,7 +72,8 @@ impl TimestampState {
         Some(Echo { tick, took: self.since(tick, at)? })
     }
 
-    /// Returns the time since a tick of our clock that was echoed. `None` if the echo is implausible.
+    /// Returns the time since a tick of our clock that was echoed, in whole ticks: up to [`ECHO_ERROR`] too small.
+    /// `None` if the echo is implausible.
     pub(super) fn since(&self, tick: u32, now: Instant) -> Option<Duration> {
         /// A longer round-trip time means a false echo.
         const TICKS_MAX: u32 = 120_000;

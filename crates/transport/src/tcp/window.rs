@@ -31,6 +31,7 @@ pub(crate) enum Phase {
 struct Undo {
     cwnd: u64,
     ssthresh: u64,
+    phase: Phase,
 }
 
 /// The congestion window in octets.
@@ -155,10 +156,14 @@ impl CongestionWindow {
     /// Enters recovery towards `ssthresh` until `point` is acknowledged. The caller has applied the controller's
     /// minimum.
     pub(crate) fn enter_recovery(&mut self, point: SeqNr, ssthresh: u64, in_flight_before: u64) {
-        self.undo = Some(Undo { cwnd: self.cwnd, ssthresh: self.ssthresh });
+        self.undo = Some(self.undo_point());
         self.ssthresh = ssthresh.max(self.mss);
         self.phase = Phase::Recovery(point);
         self.prr = Prr { recover_fs: in_flight_before.max(1), delivered: 0, out: 0 };
+    }
+
+    fn undo_point(&self) -> Undo {
+        Undo { cwnd: self.cwnd, ssthresh: self.ssthresh, phase: self.phase }
     }
 
     /// Reduces the window for an echoed mark (RFC 3168 section 6.1.2), as [`Self::enter_recovery`] does for a loss.
@@ -179,7 +184,7 @@ impl CongestionWindow {
     pub(crate) fn enter_loss(&mut self, point: SeqNr, ssthresh: Option<u64>) {
         if let Some(ssthresh) = ssthresh {
             // During a recovery, only the time-out may prove spurious: the losses were real.
-            self.undo = Some(Undo { cwnd: self.cwnd, ssthresh: self.ssthresh });
+            self.undo = Some(self.undo_point());
             self.ssthresh = ssthresh.max(self.mss);
         }
         self.cwnd = self.mss;
@@ -233,14 +238,16 @@ impl CongestionWindow {
     }
 
     /// Takes back a spurious reduction (RFC 4015 section 3.4). An ACK of `acked_bytes` that has left `in_flight` octets
-    /// releases no more than an initial window at once; slow start leads back to the window before.
+    /// releases no more than an initial window at once; slow start leads back to the window before. A time-out during
+    /// another reduction leads back to that one: its threshold stays, and proportional rate reduction leads there.
     pub(crate) fn undo(&mut self, in_flight: u64, acked_bytes: u64, initial_segments: u32) {
+        self.phase = Phase::Open;
         if let Some(undo) = self.undo.take() {
             let without_burst = in_flight + acked_bytes.min(initial_window(self.mss, initial_segments));
             self.cwnd = self.cwnd.max(undo.cwnd.min(without_burst));
-            self.ssthresh = undo.ssthresh.max(undo.cwnd);
+            self.phase = undo.phase;
+            self.ssthresh = if self.in_recovery() { undo.ssthresh } else { undo.ssthresh.max(undo.cwnd) };
         }
-        self.phase = Phase::Open;
     }
 
     /// Takes a changed segment size. The window in octets stays, but holds at least one segment.
