@@ -61,14 +61,10 @@ impl Differentiated {
 
     /// Handles a range that the destination announced.
     pub fn on_range(&mut self, about: About, update: RangeUpdate, relay: &mut FastAckRelay, now: Instant) {
-        if let Some((former, _)) = self.known.filter(|(known, _)| *known != about) {
+        if self.known.is_some_and(|(known, _)| known != about) {
             // The ranges of each connection are numbered from 1.
             self.known = None;
             self.queue.forget_range();
-            if former.destination == about.destination {
-                // It announces ranges of one connection until that one has ended.
-                self.narrow(|subflow| subflow.is_meant(former), relay);
-            }
         }
         self.on_ack(about, update.ack, relay);
         self.queue.on_range(update.range);
@@ -101,6 +97,12 @@ impl Differentiated {
     /// (`None`: no destination will).
     pub fn forget_windows(&self, destination: Option<IpAddr>, relay: &mut FastAckRelay) {
         self.narrow(|subflow| destination.is_none_or(|address| address == subflow.destination), relay);
+    }
+
+    /// Lets data of this connection beyond the destination's own window leave, because the destination speaks of another
+    /// connection now.
+    pub fn forget_window_of(&self, about: About, relay: &mut FastAckRelay) {
+        self.narrow(|subflow| subflow.is_meant(about), relay);
     }
 
     /// Gives these subflows the destination's own window again.

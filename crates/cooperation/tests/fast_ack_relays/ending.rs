@@ -169,6 +169,22 @@ fn a_relay_that_hears_nothing_any_more_sends_what_waits_for_room() {
     assert_eq!(world.sent(), (PIECE.into(), false));
 }
 
+/// It will not say any more what it has room for there.
+#[test]
+fn what_waits_of_a_connection_that_a_destination_no_longer_speaks_of_leaves() {
+    let (rcv_nxt, own_bytes, widened_bytes) = (Dsn(DSN.into()), u64::from(PIECE), 60_000);
+    let mut world = World::told(CumAck { rcv_nxt, window_bytes: own_bytes + widened_bytes, widened_bytes });
+    world.join(0);
+    (0..2).for_each(|number| world.hear(Side::Source, world.piece(0, number, number)));
+    assert_eq!(world.sent(), (PIECE.into(), false));
+    for (connection, sent_bytes) in [(Token(6), 0), (TOKEN, usize::from(PIECE))] {
+        let (relay, policy) = world.relay.parts();
+        policy.forget_window_of(About { connection, ..ABOUT }, relay);
+        world.drain();
+        assert_eq!(world.sent(), (sent_bytes, false));
+    }
+}
+
 #[test]
 fn data_beyond_the_range_that_come_with_the_end_leave_with_it() {
     let mut world = World::new();

@@ -200,13 +200,13 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
         }
         if fault.is_some() || is_strange {
             let gone = self.hang_up(index, endpoint, now);
-            heard.left.extend(gone.filter(|_| was_open));
+            heard.left.extend(gone.filter(|_| !is_strange));
         }
         // A stranger's frames do not count, not even if a fault ended the channel before its key was looked at.
         let Some(peer) = peer.filter(|_| !is_strange) else { return };
         heard.frames.extend(frames.into_iter().map(|frame| Said { peer, from, frame }));
+        heard.opened |= !was_open;
         if !was_open && fault.is_none() {
-            heard.opened = true;
             // A peer that calls again has lost its earlier channel, whatever our end of it believes.
             let stale =
                 |other: &Channel<Out, In>| other.carried.connection != connection && other.carried.peer() == Some(peer);

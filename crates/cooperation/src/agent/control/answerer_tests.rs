@@ -32,6 +32,8 @@ struct Call {
     connection: ConnectionId,
     end: DestinationEnd,
     heard: Vec<ToRelay>,
+    /// How often a caller has opened a channel, and has left.
+    opened_and_left: (usize, usize),
 }
 
 impl Call {
@@ -47,7 +49,7 @@ impl Call {
         let settings = AnswererSettings { address: to, identity: of_relay, serves, seed: [4; 32], connections };
         let mut answerer = Answerer::new(settings);
         answerer.listen(&mut relay).unwrap();
-        let mut call = Self { caller, relay, answerer, connection, end, heard: Vec::new() };
+        let mut call = Self { caller, relay, answerer, connection, end, heard: Vec::new(), opened_and_left: (0, 0) };
         call.exchange();
         let greeting = call.end.take_octets();
         call.send(greeting);
@@ -72,8 +74,10 @@ impl Call {
                 any = true;
             }
             while let Some(event) = self.relay.poll_event() {
-                let said = self.answerer.handle_event(&event, &mut self.relay, NOW).frames;
-                self.heard.extend(said.into_iter().map(|said| said.frame));
+                let heard = self.answerer.handle_event(&event, &mut self.relay, NOW);
+                self.opened_and_left.0 += usize::from(heard.opened);
+                self.opened_and_left.1 += heard.left.len();
+                self.heard.extend(heard.frames.into_iter().map(|said| said.frame));
             }
             while let Some(segment) = self.relay.poll_transmit(NOW) {
                 self.caller.handle_segment(segment, NOW);
@@ -86,11 +90,11 @@ impl Call {
     }
 
     /// Sends the confirmation, the frames and `rest` in one segment; returns the frames heard, and the totals.
-    fn speak(mut self, rest: &[u8]) -> (Vec<ToRelay>, ControlStats) {
+    fn speak(mut self, rest: &[u8]) -> (Vec<ToRelay>, ControlStats, (usize, usize)) {
         (0..FRAMES).for_each(|number| assert!(self.end.send(&frame(number))));
         let octets = [&self.end.take_octets()[..], rest].concat();
         self.send(octets.into());
-        (self.heard, self.answerer.stats())
+        (self.heard, self.answerer.stats(), self.opened_and_left)
     }
 }
 
@@ -102,8 +106,9 @@ fn identities() -> [Identity; 2] {
 fn a_stranger_is_not_heard_even_if_garbage_follows() {
     let [stranger, served] = identities();
     for rest in [&[][..], GARBAGE] {
-        let (heard, stats) = Call::new(&stranger, &served).speak(rest);
+        let (heard, stats, opened_and_left) = Call::new(&stranger, &served).speak(rest);
         assert_eq!(heard, [], "followed by {} octets", rest.len());
+        assert_eq!(opened_and_left, (0, 0));
         assert_eq!((stats.opened, stats.refused), (1, 1), "followed by {} octets", rest.len());
     }
 }
@@ -112,7 +117,8 @@ fn a_stranger_is_not_heard_even_if_garbage_follows() {
 fn a_known_peer_is_heard_up_to_the_garbage() {
     let [_, served] = identities();
     for (rest, refused) in [(&[][..], 0), (GARBAGE, 1)] {
-        let (heard, stats) = Call::new(&served, &served).speak(rest);
+        let (heard, stats, opened_and_left) = Call::new(&served, &served).speak(rest);
+        assert_eq!(opened_and_left, (1, refused as usize), "what it said before it left no longer counts");
         assert_eq!(heard, (0..FRAMES).map(frame).collect::<Vec<_>>());
         assert_eq!((stats.opened, stats.refused), (1, refused));
     }

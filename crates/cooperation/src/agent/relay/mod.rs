@@ -19,6 +19,7 @@ mod settings;
 mod way;
 
 use core::net::IpAddr;
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use host::Agent;
@@ -27,9 +28,11 @@ use transport::observation::Observer;
 use transport::{ConnectionId, Endpoint, Event};
 use units::{Instant, Rate};
 use wire::Segment;
+use wire::mptcp::Token;
 
 use super::control::{Answerer, ControlStats, Displaced, Said};
 use super::events::Events;
+use crate::channel::PublicKey;
 use crate::channel::to_destination::ToDestination;
 use crate::channel::to_relay::ToRelay;
 use crate::forwarding::differentiated::About;
@@ -69,6 +72,8 @@ pub struct RelayAgent {
     /// The latest message on each matter: a new caller receives them at once.
     latest: [Option<ToDestination>; 3],
     events: Events<RelayEvent>,
+    /// The connection that each destination's ranges are of: one at a time.
+    spoken_of: BTreeMap<PublicKey, Token>,
     /// Whether the volume is spent: subflows have been closed, and observers informed.
     spent: bool,
 }
@@ -89,6 +94,7 @@ impl RelayAgent {
             channels,
             latest: [None; 3],
             events: Events::default(),
+            spoken_of: BTreeMap::new(),
             spent: false,
         })
     }
@@ -182,6 +188,10 @@ impl RelayAgent {
         let destination = self.named(said.from);
         match said.frame {
             ToRelay::Range { connection, update } => {
+                if let Some(former) = self.spoken_of.insert(said.peer, connection).filter(|known| *known != connection)
+                {
+                    self.passage.on_former(About { connection: former, destination });
+                }
                 self.passage.on_range(About { connection, destination }, update, now);
             }
             ToRelay::CumAck { connection, ack } => self.passage.on_ack(About { connection, destination }, ack),
@@ -234,17 +244,17 @@ impl Agent for RelayAgent {
         let heard = self.channels.handle_event(event, endpoint, now);
         heard.displaced.iter().for_each(|call| self.on_displaced(call, now));
         heard.frames.into_iter().for_each(|said| self.hear(said, now));
-        // Another destination that calls from there says soon again what it wants.
-        heard.left.into_iter().for_each(|address| self.passage.on_silence(self.named(address), now));
-        if heard.deserted {
-            self.events.push_back(RelayEvent::Deserted { at: now });
-        }
         if heard.opened {
             self.events.push_back(RelayEvent::Called { at: now });
             self.passage.set_callers(self.channels.callers().collect());
             for (matter, word) in (0..).zip(self.latest) {
                 word.iter().for_each(|word| self.channels.say(matter, word, endpoint, now));
             }
+        }
+        // Another destination that calls from there says soon again what it wants.
+        heard.left.into_iter().for_each(|address| self.passage.on_silence(self.named(address), now));
+        if heard.deserted {
+            self.events.push_back(RelayEvent::Deserted { at: now });
         }
     }
 

@@ -177,6 +177,14 @@ impl Passage {
         }
     }
 
+    /// Handles that a destination will not speak any more of this connection.
+    pub fn on_former(&mut self, about: About) {
+        if let Way::Spliced(relay) = &mut self.way {
+            let (relay, forwarding) = relay.parts();
+            forwarding.forget_window_of(about, relay);
+        }
+    }
+
     /// Handles the destination's acknowledgement. A relay that only routes does not need it: the source receives the
     /// DATA_ACKs.
     pub fn on_ack(&mut self, about: About, ack: CumAck) {
