@@ -43,11 +43,10 @@ pub fn status(arguments: &arguments::Status) -> Result<(), Failure> {
     if arguments.watch && !std::io::stdout().is_terminal() {
         return Err(Failure::Input("--watch needs a terminal: leave it out, or use --json".into()));
     }
-    let (before, failed) = first_samples(&devices, look)?;
     if arguments.watch {
-        screen::watch(before)?;
-        return failed.map_or(Ok(()), Err);
+        return screen::watch(&devices);
     }
+    let (before, failed) = first_samples(&devices, look)?;
     pause(SPAN);
     let text = |(device, before): &(String, Sample)| Ok(table::describe(before, &Sample::new(look(device)?)));
     let (texts, failed_later) = each(&before, text);

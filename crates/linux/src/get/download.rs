@@ -278,9 +278,8 @@ impl<'a> Download<'a> {
             return self.end(Ok(()));
         }
         self.note_parts(head, resumption.as_ref().map(|(_, ours)| ours.as_str()));
-        // What the server leaves out is known from earlier: a version has only one length, whatever its validator is.
         let told = self.sink.whole_bytes();
-        let range = head.content_range.map(|it| ContentRange { complete_len: it.complete_len.or(told), ..it });
+        let range = head.content_range.map(|range| with_length(range, told, resumption.as_ref().map(|(at, _)| *at)));
         let begun = match (head.status, range, resumption) {
             (200, ..) => {
                 self.whole_bytes = len;
@@ -300,7 +299,7 @@ impl<'a> Download<'a> {
                 self.resumed_bytes = at;
                 self.was_complete = self.sink.is_complete();
                 (self.promised_bytes, self.whole_bytes) = (Some(range.last + 1), range.complete_len);
-                self.sink.go_on()
+                self.sink.go_on(range.complete_len)
             }
             (206, _, Some(_)) => return self.drop_kept(UNASKED),
             (206, ..) => return self.fail(UNASKED),
@@ -606,6 +605,15 @@ impl App for Download<'_> {
             None => false,
         }
     }
+}
+
+/// Returns a part with what the server leaves out: a version has only one length, whatever its validator is, so one that
+/// was told before counts. If none was, nothing follows the octet at `asked_at` where it is all that a server sends of
+/// the rest.
+fn with_length(range: ContentRange, told: Option<u64>, asked_at: Option<u64>) -> ContentRange {
+    let is_last = asked_at == Some(range.first) && range.last == range.first;
+    let complete_len = range.complete_len.or(told).or_else(|| is_last.then_some(range.last + 1));
+    ContentRange { complete_len, ..range }
 }
 
 /// Returns whether a part belongs to a file of another length than the one announced before.

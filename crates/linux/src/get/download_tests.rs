@@ -473,6 +473,8 @@ fn parts_of_the_rest_are_taken_one_after_the_other() {
         ("Content-Length: 10\r\n\r\n01234", [part("4-6/10", "456"), part("6-9/10", "6789")]),
         ("Content-Length: 10\r\n\r\n01234", [part("4-6/*", "456"), part("6-9/*", "6789")]),
         ("Transfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n", [part("4-6/*", "456"), part("6-9/10", "6789")]),
+        // A length that was told once counts from then on.
+        ("Transfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n", [part("4-6/10", "456"), part("6-9/*", "6789")]),
     ] {
         let folder = Folder::new("short-parts");
         download(&folder.output(), true, &format!("{head}{first}")).result.unwrap_err();
@@ -483,6 +485,22 @@ fn parts_of_the_rest_are_taken_one_after_the_other() {
         assert!(last.request.contains("Range: bytes=6-\r\n"), "{}", last.request);
         assert_eq!((last.result, fs::read_to_string(folder.output()).unwrap().as_str()), (Ok(4), "0123456789"));
     }
+}
+
+/// Nobody says how long the file is: it ends where nothing follows.
+#[test]
+fn a_file_of_unknown_length_is_complete_once_nothing_follows() {
+    let folder = Folder::new("no-length");
+    let broken = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v1\"\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n");
+    download(&folder.output(), true, &broken).result.unwrap_err();
+    let rest = "HTTP/1.1 206 P\r\nContent-Range: bytes 4-9/*\r\nContent-Length: 6\r\n\r\n456789";
+    let error = download(&folder.output(), true, rest).result.unwrap_err();
+    assert!(error.contains("; 10 bytes are kept") && error.ends_with(": -C continues from there"), "{error}");
+    let nothing = "HTTP/1.1 206 P\r\nContent-Range: bytes 9-9/*\r\nContent-Length: 1\r\n\r\n9";
+    let last = download(&folder.output(), true, nothing);
+    assert!(last.request.contains("Range: bytes=9-\r\n"), "{}", last.request);
+    assert_eq!((last.result, fs::read_to_string(folder.output()).unwrap().as_str()), (Ok(1), "0123456789"));
+    assert_eq!(folder.names(), ["out"]);
 }
 
 #[test]

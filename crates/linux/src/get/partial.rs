@@ -143,9 +143,13 @@ impl PartialFile {
         let _ = fs::remove_file(&self.version);
         self.completed = None;
         (self.is_named, self.validator) = (validator.is_some(), validator.map(str::to_owned));
-        self.is_of_url = true;
-        let whole = whole_bytes.map_or(String::new(), |bytes| bytes.to_string());
-        let version = format!("{}\n{}\n{whole}\n", self.url, validator.unwrap_or_default());
+        (self.is_of_url, self.whole_bytes) = (true, whole_bytes);
+        self.write_version()
+    }
+
+    fn write_version(&self) -> Result<()> {
+        let whole = self.whole_bytes.map_or(String::new(), |bytes| bytes.to_string());
+        let version = format!("{}\n{}\n{whole}\n", self.url, self.validator.as_deref().unwrap_or_default());
         atomic_file::write(&self.version, version.as_bytes())
             .map_err(|error| Error::output(&self.version)(error.source))
     }
@@ -161,10 +165,15 @@ impl PartialFile {
         true
     }
 
-    /// Continues. Of a file that is complete nothing is missing: what arrives is its last octet.
-    pub fn go_on(&mut self) -> Result<()> {
+    /// Continues with a version of `whole_bytes` octets, if known. Of a file that is complete nothing is missing: what
+    /// arrives is its last octet.
+    pub fn go_on(&mut self, whole_bytes: Option<u64>) -> Result<()> {
         if self.is_complete() {
             return Ok(());
+        }
+        if whole_bytes != self.whole_bytes {
+            self.whole_bytes = whole_bytes;
+            self.write_version()?;
         }
         self.cut(self.resume_at).map_err(Error::output(&self.part))
     }
@@ -306,7 +315,7 @@ mod tests {
         assert!(!path.exists());
         let mut file = PartialFile::open(&path, URL).unwrap();
         assert_eq!(file.resumption(), Some((2, "\"v1\"".into())));
-        file.go_on().unwrap();
+        file.go_on(None).unwrap();
         file.write_all(b"llo").unwrap();
         file.commit().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "hello");

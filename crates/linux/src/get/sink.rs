@@ -91,10 +91,11 @@ impl Sink {
         }
     }
 
-    /// Prepares for the rest, from the position that [`Self::resumption`] returned.
-    pub fn go_on(&mut self) -> Result<()> {
+    /// Prepares for the rest, from the position that [`Self::resumption`] returned, of a version with `whole_bytes`
+    /// octets, if these are known.
+    pub fn go_on(&mut self, whole_bytes: Option<u64>) -> Result<()> {
         match self {
-            Self::Partial(file) => file.go_on(),
+            Self::Partial(file) => file.go_on(whole_bytes),
             Self::Whole(_) | Self::Stream(_) => Ok(()),
         }
     }

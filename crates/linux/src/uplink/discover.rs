@@ -197,7 +197,8 @@ pub fn own_networks() -> Result<Vec<Network>> {
 }
 
 /// Returns the addresses by which devices on adjacent networks reach this one, likeliest first: of all interfaces except
-/// `except` and our own. IPv4 comes before IPv6, in each of them bridges after all others, and what has no carrier last.
+/// `except` and our own. The IPv6 address of an interface that has an IPv4 one, too, comes after the first addresses of
+/// all interfaces; in each of these groups bridges come after all others. What has no carrier comes last.
 ///
 /// # Errors
 /// If `ip` is missing or fails.
@@ -213,11 +214,9 @@ pub(super) fn reachable_among(interfaces: &[Value], except: &str) -> Vec<IpAddr>
     };
     let near = interfaces.iter().filter(is_near);
     let of = |interface: &Value| {
-        let ranked = |family| {
-            let address = usable_address(interface, family)?.address;
-            Some(((!is_running_now(interface), address.is_ipv6(), is_bridge(interface)), address))
-        };
-        ["inet", "inet6"].into_iter().filter_map(ranked).collect::<Vec<_>>()
+        let addresses = ["inet", "inet6"].into_iter().filter_map(|family| usable_address(interface, family));
+        let rank = |is_second| (!is_running_now(interface), is_second, is_bridge(interface));
+        addresses.enumerate().map(|(n, network)| (rank(n > 0), network.address)).collect::<Vec<_>>()
     };
     let mut found: Vec<_> = near.flat_map(of).collect();
     found.sort_by_key(|(rank, _)| *rank);

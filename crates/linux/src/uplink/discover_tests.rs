@@ -289,4 +289,10 @@ fn the_likeliest_address_of_a_relay_is_of_what_has_a_carrier_and_is_no_bridge() 
     // A bridge may be the access point. An invitation has room for four.
     let up = ["192.168.43.1", "192.168.1.7", "172.18.0.1", "fd00:43::1", "fd00:1::7"];
     assert_eq!(addresses.collect::<Vec<_>>(), [&up[..], &["172.17.0.1", "172.19.0.1"]].concat());
+    // Where IPv6 is all that there is, it is no second address.
+    let hotspot = json!({"ifname": "ap0", "flags": ["UP", "LOWER_UP"], "addr_info": [
+        {"family": "inet6", "local": "fd00:43::1", "prefixlen": 64, "scope": "global"}]});
+    let bridges = (1..=4).map(|n| bridge(&format!("br-{n}"), &format!("172.2{n}.0.1"), &["UP", "LOWER_UP"]));
+    let addresses = reachable_among(&bridges.chain([hotspot]).collect::<Vec<_>>(), "wwan0");
+    assert_eq!(addresses[0].to_string(), "fd00:43::1", "{addresses:?}");
 }

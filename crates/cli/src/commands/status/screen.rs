@@ -15,8 +15,8 @@ use ratatui::widgets::{Block, Cell, Paragraph, Row as Line, Sparkline, Table, Wr
 use ratatui::{DefaultTerminal, Frame};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use serde_json::Value;
 
-use super::Samples;
 use super::table::{self, Row, Sample};
 use crate::failure::Failure;
 
@@ -29,58 +29,81 @@ const COURSE_LINES: u16 = 3;
 const SPACING: u16 = 2;
 /// Maximum number of lines of text below the table.
 const WORDS_LINES: u16 = 8;
+/// Lines for a daemon that has never answered: an empty table and the reason.
+const UNHEARD_LINES: u16 = 5;
 
 /// The display of one daemon.
 struct View {
+    device: String,
+    /// Its latest answer, if it has ever answered.
+    latest: Option<Sample>,
+    /// Why it did not answer the last request, if it did not.
+    silence: Option<Failure>,
     columns: &'static [&'static str],
     dispensable: &'static [usize],
     rows: Vec<Row>,
     /// Text below the table.
     words: Vec<String>,
-    device: String,
-    /// The daemon did not answer the last request.
-    is_silent: bool,
+    title: String,
     courses: BTreeMap<String, VecDeque<u64>>,
 }
 
-/// Shows the daemons, beginning with these samples, until q, Esc, Ctrl-C or a signal, until the terminal disappears, or
-/// until one of them has ended.
-pub fn watch(samples: Samples) -> Result<(), Failure> {
-    let (devices, mut before): (Vec<String>, Vec<Sample>) = samples.into_iter().unzip();
-    let mut views: Vec<View> = before.iter().map(View::new).collect();
+/// Shows the daemons until q, Esc, Ctrl-C or a signal, until the terminal disappears, or until one of them has ended.
+///
+/// # Errors
+/// If none answers at first, or one has never answered.
+pub fn watch(devices: &[String]) -> Result<(), Failure> {
+    let mut views: Vec<View> = devices.iter().map(|device| View::new(device)).collect();
+    ask(&mut views, super::look, running)?;
+    if views.iter().all(|view| view.latest.is_none()) {
+        return verdict(views);
+    }
     let stop = Stop::on_signals()?;
     let keys = Keys::open()?;
     let mut terminal = ratatui::try_init()?;
-    let shown = show(&devices, &mut before, &mut views, &mut terminal, (&stop, &keys));
+    let shown = show(&mut views, &mut terminal, (&stop, &keys));
     ratatui::restore();
-    shown
+    shown.and_then(|()| verdict(views))
 }
 
-fn show(
-    devices: &[String],
-    before: &mut [Sample],
-    views: &mut [View],
-    terminal: &mut DefaultTerminal,
-    (stop, keys): (&Stop, &Keys),
-) -> Result<(), Failure> {
+fn show(views: &mut [View], terminal: &mut DefaultTerminal, (stop, keys): (&Stop, &Keys)) -> Result<(), Failure> {
     loop {
         terminal.draw(|frame| draw(frame, views))?;
         if keys.end_it(stop)? {
             return Ok(());
         }
-        for ((view, before), device) in views.iter_mut().zip(&mut *before).zip(devices) {
-            match super::look(device) {
-                Ok(status) => {
-                    let now = Sample::new(status);
-                    view.look(before, &now);
-                    *before = now;
-                }
-                // A daemon that is stopped or busy may continue later.
-                Err(_) if control::running()?.contains(device) => view.is_silent = true,
-                Err(ended) => return Err(ended),
-            }
+        ask(views, super::look, running)?;
+    }
+}
+
+fn running() -> Result<Vec<String>, Failure> {
+    Ok(control::running()?)
+}
+
+/// Asks each daemon once.
+///
+/// # Errors
+/// If one of them has ended.
+fn ask(
+    views: &mut [View],
+    look: impl Fn(&str) -> Result<Value, Failure>,
+    running: impl Fn() -> Result<Vec<String>, Failure>,
+) -> Result<(), Failure> {
+    for view in views {
+        match look(&view.device) {
+            Ok(status) => view.look(Sample::new(status)),
+            // A daemon that is stopped or busy may continue later.
+            Err(silence) if running()?.contains(&view.device) => view.fall_silent(silence),
+            Err(ended) => return Err(ended),
         }
     }
+    Ok(())
+}
+
+/// Returns the error of the first daemon that has never answered.
+fn verdict(views: Vec<View>) -> Result<(), Failure> {
+    let mut unheard = views.into_iter().filter(|view| view.latest.is_none());
+    unheard.find_map(|view| view.silence).map_or(Ok(()), Err)
 }
 
 /// Keyboard input.
@@ -123,23 +146,34 @@ fn is_enough(event: &Event) -> bool {
 }
 
 impl View {
-    fn new(sample: &Sample) -> Self {
+    /// Creates the display of a daemon that has not been asked yet.
+    fn new(device: &str) -> Self {
         Self {
-            columns: table::columns(sample),
-            dispensable: table::dispensable(sample),
-            rows: table::rows(sample, sample),
-            words: words(&table::rows(sample, sample), sample),
-            device: format!("{}{}", sample.device(), table::target(sample)),
-            is_silent: false,
+            device: device.to_owned(),
+            latest: None,
+            silence: None,
+            columns: &[],
+            dispensable: &[],
+            rows: Vec::new(),
+            words: Vec::new(),
+            title: device.to_owned(),
             courses: BTreeMap::new(),
         }
     }
 
-    fn look(&mut self, before: &Sample, now: &Sample) {
-        self.rows = table::rows(before, now);
-        self.words = words(&self.rows, now);
-        self.device = format!("{}{}", now.device(), table::target(now));
-        self.is_silent = false;
+    fn fall_silent(&mut self, silence: Failure) {
+        if self.latest.is_none() {
+            self.words = silence.parts().1.map(str::to_owned).into_iter().collect();
+        }
+        self.silence = Some(silence);
+    }
+
+    fn look(&mut self, now: Sample) {
+        (self.columns, self.dispensable) = (table::columns(&now), table::dispensable(&now));
+        self.rows = table::rows(self.latest.as_ref().unwrap_or(&now), &now);
+        self.words = words(&self.rows, &now);
+        self.title = format!("{}{}", now.device(), table::target(&now));
+        (self.latest, self.silence) = (Some(now), None);
         // A relay's destination may have been removed, and an uplink's place be another's now.
         self.courses.retain(|name, _| self.rows.iter().any(|row| row.cells[0] == *name));
         for row in &self.rows {
@@ -159,7 +193,11 @@ fn words(rows: &[Row], now: &Sample) -> Vec<String> {
 }
 
 fn draw(frame: &mut Frame<'_>, views: &[View]) {
-    let areas = Layout::vertical(views.iter().map(|_| Constraint::Fill(1))).split(frame.area());
+    let share = |view: &View| match view.latest {
+        Some(_) => Constraint::Fill(1),
+        None => Constraint::Length(UNHEARD_LINES),
+    };
+    let areas = Layout::vertical(views.iter().map(share)).split(frame.area());
     for (view, area) in views.iter().zip(areas.iter()) {
         let rows = u16::try_from(view.rows.len()).unwrap_or(u16::MAX);
         let words = Paragraph::new(view.words.join("\n")).wrap(Wrap { trim: true });
@@ -192,8 +230,8 @@ fn draw_table(frame: &mut Frame<'_>, view: &View, area: Rect) {
         Line::new(kept.iter().map(|column| Cell::new(row.cells[*column].as_str()))).style(style)
     });
     let widths = kept.iter().map(|column| Constraint::Length(u16::try_from(widths[*column]).unwrap_or(u16::MAX)));
-    let silent = if view.is_silent { ", does not answer" } else { "" };
-    let block = Block::bordered().title(format!(" {}{silent} (q ends) ", view.device));
+    let silent = if view.silence.is_some() { ", does not answer" } else { "" };
+    let block = Block::bordered().title(format!(" {}{silent} (q ends) ", view.title));
     frame.render_widget(Table::new(lines, widths).header(heading).column_spacing(SPACING).block(block), area);
 }
 
@@ -210,6 +248,8 @@ fn draw_courses(frame: &mut Frame<'_>, view: &View, area: ratatui::layout::Rect)
 
 #[cfg(test)]
 mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
     use serde_json::json;
 
     use super::*;
@@ -221,10 +261,52 @@ mod tests {
             Sample::new(json!({ "relay": { "destinations": destinations } }))
         };
         let (before, now) = (sample(&["phone", "laptop"]), sample(&["laptop"]));
-        let mut view = View::new(&before);
-        view.look(&before, &before);
+        let mut view = View::new("anabranch98");
+        view.look(before);
         assert_eq!(view.courses.len(), 2);
-        view.look(&before, &now);
+        view.look(now);
         assert_eq!(view.courses.keys().collect::<Vec<_>>(), ["laptop"]);
+    }
+
+    /// Returns what is on the screen.
+    fn drawn(views: &[View]) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+        terminal.draw(|frame| draw(frame, views)).unwrap();
+        terminal.backend().to_string()
+    }
+
+    /// A relay may be another user's, or busy for a moment.
+    #[test]
+    fn who_does_not_answer_at_first_is_shown_as_such_and_asked_again() {
+        let devices = ["anabranch0", "anabranch98"];
+        let running = || Ok(devices.map(String::from).to_vec());
+        let answer =
+            |device: &str| Ok(json!({ "device": device, "relay": { "destinations": [{ "name": "laptop" }] } }));
+        let mut views = devices.map(View::new);
+        let look = |device: &str| match device {
+            "anabranch0" => answer(device),
+            _ => Err(Failure::Failed("it is busy".into())),
+        };
+        ask(&mut views, look, running).unwrap();
+        let screen = drawn(&views);
+        assert!(screen.contains("anabranch98, does not answer") && screen.contains("it is busy"), "{screen}");
+        assert!(screen.contains("laptop") && !screen.contains("anabranch0, does"), "{screen}");
+        ask(&mut views, answer, running).unwrap();
+        let screen = drawn(&views);
+        assert!(screen.contains(" anabranch98 ") && !screen.contains("does not answer"), "{screen}");
+        // What has answered may be silent now.
+        ask(&mut views, look, running).unwrap();
+        assert!(drawn(&views).contains("anabranch98, does not answer"));
+        assert!(verdict(views.into()).is_ok(), "each has answered");
+        let mut views = devices.map(View::new);
+        ask(&mut views, look, running).unwrap();
+        assert!(verdict(views.into()).is_err(), "one has never answered");
+    }
+
+    #[test]
+    fn who_has_ended_ends_the_watch() {
+        let mut views = [View::new("anabranch0")];
+        let gone = |_: &str| Err(Failure::Failed("anabranch0 is not running here".into()));
+        assert!(ask(&mut views, gone, || Ok(Vec::new())).is_err());
     }
 }
