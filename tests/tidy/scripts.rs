@@ -153,21 +153,33 @@ fn table(script: &str, pages: &[(&str, &str)], output: &str) -> Option<(bool, St
 #[test]
 fn columns_that_repeat_each_other_are_replaced_together() {
     let page = "| claim | shipped | queue-1MB | 5g | verdict |\n|---|---|---|---|---|\n\
-                | C50 | + | - | - = queue-1MB | holds as shipped |\n";
-    let update = |conditions: &[&str], squares: &[&str]| {
+                | C50 | + | - | - = queue-1MB | holds as shipped |\n\
+                | C51 | - | + | - = | holds under queue-1MB |\n";
+    let update = |claim: &str, conditions: &[&str], squares: &[&str]| {
         let output = format!(
-            "| claim | the paper | shipped | {} | verdict |\n| C50 | more | + | {} | holds as shipped |\n",
+            "| claim | the paper | shipped | {} | verdict |\n| {claim} | more | {} | any |\n",
             conditions.join(" | "),
             squares.join(" | ")
         );
         table("claims_map.py", &[("claims-map.md", page)], &output)
     };
     for (measured, lacking) in [("5g", "queue-1MB"), ("queue-1MB", "5g")] {
-        let Some((succeeds, said)) = update(&[measured], &["-"]) else { return };
+        let Some((succeeds, said)) = update("C50", &[measured], &["+", "-"]) else { return };
         assert!(!succeeds && said.contains(&format!("or did: {lacking}\n")) && said.ends_with(page), "{said}");
     }
-    let (succeeds, said) = update(&["queue-1MB", "5g"], &["(+)", "-"]).expect("python3");
+    let both = ["queue-1MB", "5g"];
+    let (succeeds, said) = update("C50", &both, &["+", "(+)", "-"]).expect("python3");
     assert!(succeeds && said.contains("| C50 | + | (+) | - | holds as shipped |"), "{said}");
+    // Those that repeat `shipped`, if it changes.
+    let (succeeds, said) = update("C51", &both[..1], &["+", "+"]).expect("python3");
+    assert!(!succeeds && said.contains("or did: 5g\n") && said.ends_with(page), "{said}");
+    for (conditions, squares, row) in [
+        (&both[..1], ["-", "-"].as_slice(), "| C51 | - | - | - = | never here |"),
+        (&both, &["+", "+", "+ ="], "| C51 | + | + | + = | holds as shipped |"),
+    ] {
+        let (succeeds, said) = update("C51", conditions, squares).expect("python3");
+        assert!(succeeds && said.contains(row), "{said}");
+    }
 }
 
 #[test]
