@@ -200,9 +200,20 @@ fn what_people_notice_may_have_faults_or_gaps() {
     let all = "shipped | train | 5g";
     let squares = "0.12 -> 0.13 | **better** 0.12 -> 0.10 (1 runs faulty) | x";
     let Some((succeeds, said)) = update(all, squares) else { return };
-    assert!(succeeds && said.contains("| DPF | page | 0.12 -> 0.13 | `train`; train 0.12 -> 0.10 |  |"), "{said}");
+    let row = "| DPF | page | 0.12 -> 0.13 | `train`, not measured: `5g`; train 0.12 -> 0.10 |  |";
+    assert!(succeeds && said.contains(row), "{said}");
     assert!(said.contains("DPF, page: not measured: 5g\nDPF, page: runs with faults: train\n"), "{said}");
     assert!(said.contains("| DPF | **1** / 0: 0.12 -> 0.13 |"), "{said}");
+    let better = "**better** 3 -> 1 | **better** 2 -> 1";
+    for (last, cell) in [
+        ("x (2 runs faulty)", "`shipped`, `train`, not measured: `5g`; shipped 3 -> 1"),
+        ("2 -> 2", "`shipped`, `train`; shipped 3 -> 1"),
+        ("**better** 3 -> 1 =", "all; shipped 3 -> 1"),
+    ] {
+        let (succeeds, said) = update(all, &format!("{better} | {last}")).expect("python3");
+        assert!(succeeds && said.contains(&format!("| 3 -> 1 | {cell} |  |")), "{said}");
+        assert_eq!(said.contains("DPF, page: runs with faults: 5g\n"), last.contains("faulty"), "{said}");
+    }
     for (conditions, squares, why) in [
         (all, "x | 1 -> 2 | 1 -> 2", "DPF, page: not measured as shipped"),
         (all, "1 -> 2 | many | 1 -> 2", "DPF, page: not a square of this table: many"),
