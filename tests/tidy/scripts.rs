@@ -129,8 +129,7 @@ fn libraries_that_were_built_twice_are_found_by_any_name() {
 /// whether it succeeds. `None` without Python.
 fn table(script: &str, pages: &[(&str, &str)], output: &str) -> Option<(bool, String)> {
     if Command::new("python3").arg("--version").output().is_err() {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "python3 is missing (CI leaves nothing out)");
-        println!("left out: scripts that change tables: python3 is missing");
+        left_out::leave_out("scripts that change tables", "python3 is missing");
         return None;
     }
     let folder = Folder::new(script);
