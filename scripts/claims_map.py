@@ -4,8 +4,8 @@
 usage: scripts/claims_map.py OUTPUT [--write]
 
 OUTPUT is what `anabranch claims --map --ids C01,...,C66 --conditions NAME,...` printed. Says which squares and verdicts differ; with --write the
-map is changed. Marks `= NAME` are of the conditions of one command, so columns that the map marks as repetitions of one another are replaced
-together or not at all. What is told of the map in words, and in docs/claims.md, is left to whoever has read that.
+map is changed. Marks `=` and `= NAME` are of the conditions of one command, so columns that the map marks as repetitions of one another are
+replaced together or not at all; those that repeat `shipped`, which every output has, if it changes. What is told of the map in words, and in docs/claims.md, is left to whoever has read that.
 """
 
 import re
@@ -43,12 +43,15 @@ def verdict(row, conditions):
     return "holds under " + ", ".join(under) if under else "never here"
 
 
-def apart(row, conditions):
-    """Returns the columns that were not measured, but repeat a measured one in this row or are repeated by it."""
-    marks = {name: re.search(r" = (\S+)$", square) for name, square in row.items()}
-    of = {name: mark[1] for name, mark in marks.items() if mark}
+def apart(row, new, conditions):
+    """Returns the columns that were not measured, but repeat a measured one in this row or are repeated by it. Every output
+    has `shipped`: only if it has changed do the columns that repeat it count."""
+    marks = {name: re.search(r" =(?: (\S+))?$", square) for name, square in row.items()}
+    of = {name: mark[1] or "shipped" for name, mark in marks.items() if mark}
     found = set()
-    for first in of.values():
+    for first in set(of.values()):
+        if first == "shipped" and row[first] == new[first]:
+            continue
         group = {first, *(name for name in of if of[name] == first)}
         if group & set(conditions):
             found |= group - set(conditions)
@@ -67,7 +70,7 @@ def update(lines, conditions, rows):
         new = rows.get(row["claim"])
         if new is None:
             continue
-        lacking |= apart(row, conditions)
+        lacking |= apart(row, new, conditions)
         for name in conditions:
             if row[name] != new[name]:
                 differ += 1

@@ -14,9 +14,10 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 SQUARE = re.compile(
     r"(?:\*\*(?P<state>better|worse)\*\* )?(?P<without>\S+) -> (?P<with>\S+)"
-    r"(?P<faulty> \(\d+ runs faulty\))?(?P<same> =.*)?"
+    r"(?: \(\d+ runs faulty\))?(?P<same> =.*)?"
 )
 NOT_MEASURED = re.compile(r"x\b.*")
+FAULTY = re.compile(r"\(\d+ runs faulty\)")
 # Beyond as many names, a cell names the exceptions.
 NAMES = 14
 # Modules of the longer table only.
@@ -28,7 +29,7 @@ def cells(line):
 
 
 def measured(path):
-    """Returns by module and measure each row's counts, and its measured squares by condition."""
+    """Returns by module and measure each row's counts, and its squares by condition, `None` if not measured."""
     conditions, rows = None, {}
     for line in Path(path).read_text().splitlines():
         if line.startswith("| module | what a person notices |"):
@@ -47,15 +48,15 @@ def measured(path):
 
 
 def squares_of(what, texts):
-    """Returns the squares of a row that were measured, and prints which were not, and which had faults."""
+    """Returns the squares of a row, `None` for those not measured; prints which these are, and which had faults."""
     lacking = [name for name, text in texts.items() if NOT_MEASURED.fullmatch(text)]
-    squares = {name: SQUARE.fullmatch(text) for name, text in texts.items() if name not in lacking}
-    unknown = [text for name, text in texts.items() if name in squares and not squares[name]]
+    squares = {name: None if name in lacking else SQUARE.fullmatch(text) for name, text in texts.items()}
+    unknown = [text for name, text in texts.items() if name not in lacking and not squares[name]]
     if unknown:
         sys.exit(f"{what}: not a square of this table: {unknown[0]}")
-    if "shipped" not in squares:
+    if "shipped" in lacking:
         sys.exit(f"{what}: not measured as shipped")
-    faulty = [name for name, square in squares.items() if square["faulty"]]
+    faulty = [name for name, text in texts.items() if FAULTY.search(text)]
     for names, state in [(lacking, "not measured"), (faulty, "runs with faults")]:
         if names:
             print(f"{what}: {state}: {', '.join(names)}")
@@ -73,19 +74,22 @@ def gap(square):
 
 
 def named(squares, state):
-    """Returns the cell that names the conditions of a state, and the one with the largest difference."""
-    distinct = {name: square for name, square in squares.items() if not square["same"]}
+    """Returns the cell that names the conditions of a state, what was not measured, and the largest difference."""
+    distinct = {name: square for name, square in squares.items() if square and not square["same"]}
     those = {name: square for name, square in distinct.items() if square["state"] == state}
     if not those:
         return ""
     largest = max(those, key=lambda name: gap(those[name]))
     means = f"{largest} {those[largest]['without']} -> {those[largest]['with']}"
     others = [f"`{name}`" for name in distinct if name not in those]
-    if not others:
+    lacking = [f"`{name}`" for name, square in squares.items() if not square]
+    gaps = f", not measured: {', '.join(lacking)}" if lacking else ""
+    if not others and not lacking:
         return f"all; {means}"
     if len(those) > NAMES:
-        return f"{len(those)}, all but {', '.join(others)}; {means}"
-    return f"{', '.join(f'`{name}`' for name in those)}; {means}"
+        exceptions = f", all but {', '.join(others)}" if others else ""
+        return f"{len(those)}{exceptions}{gaps}; {means}"
+    return f"{', '.join(f'`{name}`' for name in those)}{gaps}; {means}"
 
 
 def long_rows(rows):

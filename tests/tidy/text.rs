@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::tree::{files, read, require_none, root};
+use crate::tree::{files, files_ending, read, require_none, root};
 
 /// Octets above which a file counts as data, not as text.
 const FILE_OCTETS_MAX: u64 = 200_000;
@@ -89,6 +89,14 @@ fn lines_end_without_blanks_and_files_with_a_newline() {
         }
     }
     require_none("no blanks at the end of lines", breaches);
+}
+
+#[test]
+fn one_place_decides_what_is_left_out() {
+    let asked = format!("({:?})", "CI");
+    let mut files = files_ending(".rs");
+    files.retain(|file| !file.starts_with("tests/left-out/") && read(file).contains(&asked));
+    require_none("a test that this machine cannot run says so by left_out::leave_out, which knows CI", files);
 }
 
 #[test]

@@ -44,6 +44,9 @@ pub struct Contrast {
     pub files: Vec<Difference>,
     /// Whether runs that are compared state different contents, although neither `settings` nor `files` names a cause.
     pub unexplained: bool,
+    /// Whether runs of different builds that are compared state different contents, although neither `settings` nor
+    /// `files` names a cause: other settings, or the same written in another way.
+    pub unverified: bool,
     /// Every variant at every point of the grid that is in both.
     pub cases: Vec<CaseContrast>,
     /// Those of A that B does not have.
@@ -124,9 +127,11 @@ impl Contrast {
         };
         let is_same = |a: &Key, b: &Key| depend_on_the_same(&of_a[a], &of_b[b]);
         let Causes { settings, unknown: [unknown_a, unknown_b] } = causes::causes([&a, &b], &pairs, is_same);
-        let unexplained = settings.is_empty()
-            && files.is_empty()
-            && pairs.iter().any(|(a, b)| depend_on_others(&of_a[*a], &of_b[*b]));
+        let without_cause = |differ: fn(&Runs<'_>, &Runs<'_>) -> bool| {
+            settings.is_empty() && files.is_empty() && pairs.iter().any(|(a, b)| differ(&of_a[*a], &of_b[*b]))
+        };
+        let unexplained = without_cause(depend_on_others);
+        let unverified = !unexplained && without_cause(may_depend_on_others);
         let cases: Vec<CaseContrast> =
             pairs.iter().map(|(a, b)| CaseContrast::new((a, &of_a[*a]), (b, &of_b[*b]))).collect();
         let left = |cases: &BTreeMap<Key, Runs<'_>>, is_paired: &dyn Fn(&Key) -> bool| -> Vec<Unpaired> {
@@ -138,7 +143,7 @@ impl Contrast {
         let is_whole = |case: &CaseContrast| case.only_a_seeds.is_empty() && case.only_b_seeds.is_empty();
         let identical =
             only_a.is_empty() && only_b.is_empty() && cases.iter().all(|case| case.identical && is_whole(case));
-        Self { identical, settings, unknown_a, unknown_b, files, unexplained, cases, only_a, only_b, a, b }
+        Self { identical, settings, unknown_a, unknown_b, files, unexplained, unverified, cases, only_a, only_b, a, b }
     }
 
     /// Returns whether both sides have a value of anything in common.
@@ -232,6 +237,12 @@ fn depend_on_others(a: &Runs<'_>, b: &Runs<'_>) -> bool {
     a.iter().any(|(build, contents)| b.get(build).is_some_and(|others| others != contents))
 }
 
+/// Returns whether the runs of a case state other digests on either side, by whatever builds.
+fn may_depend_on_others(a: &Runs<'_>, b: &Runs<'_>) -> bool {
+    let [a, b] = [a, b].map(|runs| contents(runs).into_values().flatten().collect::<BTreeSet<_>>());
+    !a.is_empty() && !b.is_empty() && a != b
+}
+
 /// The digests of what runs depend on, by the build that made them; without those of unknown builds.
 fn contents<'r>(runs: &Runs<'r>) -> BTreeMap<&'r str, BTreeSet<&'r str>> {
     let mut contents: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -306,11 +317,16 @@ mod tests {
         assert!(other.unexplained && other.settings.is_empty());
         let text = other.to_text();
         assert!(text.contains("not known: which settings differ") && !text.contains("the same settings"), "{text}");
-        // Other builds may write more fields.
-        for (a, b) in [(["0a", "1"], ["0a", "1"]), (["", "1"], ["0b", "1"]), (["0a", "1"], ["0b", "2"])] {
+        for (a, b) in [(["0a", "1"], ["0a", "1"]), (["", "1"], ["0b", "1"]), (["0a", "1"], ["0a", "2"])] {
             let same = contrast(a, b);
-            assert!(!same.unexplained && same.to_text().contains("the same scenario, with the same settings"), "{a:?}");
+            assert!(!same.unexplained && !same.unverified, "{a:?} {b:?}");
+            assert!(same.to_text().contains("the same scenario, with the same settings\n"), "{a:?} {b:?}");
         }
+        // Another build may write more fields, or have had other settings.
+        let either = contrast(["0a", "1"], ["0b", "2"]);
+        assert!(!either.unexplained && either.unverified);
+        let text = either.to_text();
+        assert!(text.contains("the same scenario, with the same settings as far as the first lines tell\n"), "{text}");
     }
 
     /// Runs that could not begin measured nothing: that is no agreement.

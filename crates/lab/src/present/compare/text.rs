@@ -68,7 +68,8 @@ fn what_differs(contrast: &Contrast) -> String {
     }
     if all.is_empty() {
         let is_known = !a.settings.is_null() && !b.settings.is_null() && unknown.is_empty();
-        return if is_known { "the same scenario, with the same settings\n".into() } else { unknown };
+        let reservation = if contrast.unverified { " as far as the first lines tell" } else { "" };
+        return if is_known { format!("the same scenario, with the same settings{reservation}\n") } else { unknown };
     }
     let more = match all.len().saturating_sub(NAMED_MAX) {
         0 => String::new(),
