@@ -297,9 +297,14 @@ impl Tcb {
             _ => return,
         };
         self.eifel = Eifel::Idle;
-        if !answers_original || !self.window.in_recovery() {
-            return;
+        if answers_original && self.window.in_recovery() {
+            self.undo_reduction(segment, acked_bytes, now);
         }
+    }
+
+    /// Takes back a reduction that this ACK shows to have been needless.
+    #[cold]
+    fn undo_reduction(&mut self, segment: &Segment, acked_bytes: u64, now: Instant) {
         self.board.unmark_lost();
         if let Some(rtt) = self.echoed_rtt(segment, now).filter(|_| matches!(self.window.phase(), Phase::Recovery(_))) {
             // Else this very ACK would show the loss of data that were overtaken with the original.
