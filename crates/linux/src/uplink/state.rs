@@ -36,7 +36,7 @@ pub(super) struct Claim {
 
 /// Excludes all other processes from planning, making or undoing changes while it exists.
 #[derive(Debug)]
-pub(super) struct Turn(#[expect(dead_code, reason = "closing it ends the lock")] File);
+pub(super) struct Turn(File);
 
 impl Claim {
     /// Waits until no other process has changes for `device`; undoes those of dead processes.
@@ -102,6 +102,14 @@ impl Claim {
     pub fn write(&self, undo: &[String]) -> Result<()> {
         let text: String = undo.iter().map(|line| format!("{line}\n")).collect();
         Ok(atomic_file::write(&self.undo_file(), text.as_bytes())?)
+    }
+}
+
+impl Drop for Turn {
+    /// Ends the lock. Closing alone would not: a process that is just being started has the descriptor, too, until it
+    /// executes its program.
+    fn drop(&mut self) {
+        let _ = flock(&self.0, FlockOperation::Unlock);
     }
 }
 
@@ -285,6 +293,7 @@ mod tests {
         assert!(matches!(Turn::take_at(&path, PATIENCE_POLLS, || true), Err(Error::Interrupted)));
         let error = Turn::take_at(&path, 2, || false).unwrap_err().to_string();
         assert!(error.ends_with(&format!("fuser {}", path.display())), "{error}");
+        let _of_a_process_that_is_being_started = held.0.try_clone().unwrap();
         drop(held);
         // A free lock is taken even when time is over: the caller has something to undo.
         drop(Turn::take_at(&path, 1, || true).unwrap());
