@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The queue is ordered by DSN. A subflow nearly always delivers its data in that order, so a packet joins at the end;
-//! any other packet finds its place by binary search. The queue copies no octets. Once it has
-//! grown, it allocates only for packets that leave out of turn.
+//! any other packet finds its place by binary search. The queue copies no octets. Once it has grown, it allocates only
+//! for packets that leave out of turn.
 
 use std::collections::VecDeque;
 

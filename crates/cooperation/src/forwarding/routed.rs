@@ -232,7 +232,6 @@ mod tests {
             segment
         };
         let of_another = |dsn| Segment { src: "10.0.0.1:81".parse().unwrap(), ..at(dsn, 0) };
-        // What another subflow brings again is not its copy.
         let mut relay = relay();
         // 300 passes an outage before it; the clock of the timestamps wraps around.
         let others = [of_another(400), of_another(700)];
@@ -245,6 +244,7 @@ mod tests {
         assert_eq!(forwarded(&mut relay), [300]);
         relay.on_segment(NOW, at(400, 2));
         assert_eq!(forwarded(&mut relay), [400, 500, 400], "600 is newer, 700 of another subflow");
+        // What another subflow brings of the same data is not its copy.
         assert_eq!(relay.held_bytes(), 300);
         relay.leave();
         assert_eq!(forwarded(&mut relay), [400, 600, 700]);

@@ -41,6 +41,14 @@ impl World {
         Self::told(CumAck { rcv_nxt: Dsn(DSN.into()), window_bytes: 60_000, widened_bytes: 0 })
     }
 
+    /// Creates a relay with a subflow to a destination whose own window has room for one piece.
+    fn with_room_for_one_piece() -> Self {
+        let (rcv_nxt, own_bytes, widened_bytes) = (Dsn(DSN.into()), u64::from(PIECE), 60_000);
+        let mut world = Self::told(CumAck { rcv_nxt, window_bytes: own_bytes + widened_bytes, widened_bytes });
+        world.join(0);
+        world
+    }
+
     /// Creates a relay that has heard this of the destination.
     fn told(ack: CumAck) -> Self {
         let relay = FastAckRelay::new(RelayConfig::default(), [3; 32]).unwrap();
@@ -147,9 +155,7 @@ fn data_that_complete_a_join_have_their_place_in_the_range() {
 /// Nobody tells it any more when the destination has room for data beyond its own window.
 #[test]
 fn a_relay_that_hears_nothing_any_more_sends_what_waits_for_room() {
-    let (rcv_nxt, own_bytes, widened_bytes) = (Dsn(DSN.into()), u64::from(PIECE), 60_000);
-    let mut world = World::told(CumAck { rcv_nxt, window_bytes: own_bytes + widened_bytes, widened_bytes });
-    world.join(0);
+    let mut world = World::with_room_for_one_piece();
     (0..3).for_each(|number| world.hear(Side::Source, world.piece(0, number, number)));
     assert_eq!((world.held_packets(), world.sent()), (1, (PIECE.into(), false)));
     let (relay, policy) = world.relay.parts();
@@ -172,9 +178,7 @@ fn a_relay_that_hears_nothing_any_more_sends_what_waits_for_room() {
 /// It will not say any more what it has room for there.
 #[test]
 fn what_waits_of_a_connection_that_a_destination_no_longer_speaks_of_leaves() {
-    let (rcv_nxt, own_bytes, widened_bytes) = (Dsn(DSN.into()), u64::from(PIECE), 60_000);
-    let mut world = World::told(CumAck { rcv_nxt, window_bytes: own_bytes + widened_bytes, widened_bytes });
-    world.join(0);
+    let mut world = World::with_room_for_one_piece();
     (0..2).for_each(|number| world.hear(Side::Source, world.piece(0, number, number)));
     assert_eq!(world.sent(), (PIECE.into(), false));
     for (connection, sent_bytes) in [(Token(6), 0), (TOKEN, usize::from(PIECE))] {
